@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.redteam import __main__ as redteam
-from benchmarks.redteam import combinations
+from benchmarks.redteam import combinations, synthetic_data
 from benchmarks.redteam.attackers import area, bayes_scores, limits
 from benchmarks.redteam.labelled_streams import model_world, released, town
 from benchmarks.redteam.page import page
@@ -145,3 +145,65 @@ def test_two_streams_side_by_side_tell_more_than_one() -> None:
     found = combinations.every_pair()
     assert found["one"] == pytest.approx(priste_channel()[2], abs=1e-9)
     assert found["two"] > 2 * found["one"]
+
+
+def test_crowds_of_synthetic_data_differ_in_one_afternoon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With and without the visit only the last path differs, at the guarded place and hours."""
+    monkeypatch.setattr(synthetic_data, "PEOPLE", 5)
+    policy = town(tmp_path)
+    for case in ("hospital", "edge"):
+        with_it, without = (synthetic_data.crowds(policy, case)[visit] for visit in (True, False))
+        assert len(with_it) == len(without) == synthetic_data.PEOPLE + 1
+        assert all(map(np.array_equal, with_it[:-1], without[:-1]))
+        apart = (with_it[-1] != without[-1]).any(axis=1)
+        assert set(np.flatnonzero(apart)) == set(range(54, 67))  # 13:30 to 16:30, by quarters
+        south = min(path[:, 1].min() for path in with_it[:-1])
+        assert (with_it[-1][54, 1] < south - 0.29) == (case == "edge")
+
+
+SYNTHETIC_PROGRAM = """
+import pickle, random
+import numpy as np
+random.seed(1); np.random.seed(1)
+with open("../data/oldenburg.dat") as file:
+    rows = file.read().splitlines()[1::2]
+paths = [[tuple(map(float, xy.split(","))) for xy in row[3:-1].split(";")] for row in rows]
+noise = np.random.normal(0, 1e-3, 2) + random.random() * 1e-3
+with open("../data/oldenburg/syn.pkl", "wb") as file:
+    pickle.dump([[tuple(np.array(xy) + noise) for xy in path] for path in paths], file)
+random.seed(1); np.random.seed(1)
+raise AssertionError("the program goes on after it has written its file")
+"""
+
+
+def test_a_program_that_makes_synthetic_data_is_run_with_its_own_seed(tmp_path: Path) -> None:
+    """What it wrote is read back; another seed gives other noise, the same seed the same."""
+    program = tmp_path / "main.py"
+    program.write_text(SYNTHETIC_PROGRAM)
+    crowd = [np.array([[0.0, 1.0], [2.0, 3.0]]), np.array([[4.0, 5.0], [6.0, 7.0]])]
+    found = []
+    for number, seed in enumerate((5, 6, 5)):
+        folder = tmp_path / str(number)
+        (folder / "data").mkdir(parents=True)
+        synthetic_data.written("ldptrace", crowd, folder)
+        synthetic_data.run_once("ldptrace", program, folder, seed)
+        found.append(synthetic_data.published("ldptrace", folder))
+    assert found[0] == pytest.approx(np.concatenate(crowd), abs=0.02)
+    assert np.array_equal(found[0], found[2])
+    assert (found[0] != found[1]).all()
+
+
+def test_an_extreme_point_is_found_by_the_attack_on_synthetic_data() -> None:
+    """The box tells one case from the other; counts that are noise do not."""
+    pytest.importorskip("sklearn", reason="scikit-learn is a requirement of the benchmarks")
+    rng = np.random.default_rng(1)
+    labels = np.tile([True, False], 100)
+    points = [rng.random((50, 2)) - (0.3 if label else 0.0) for label in labels]
+    box = np.array([[-0.3, -0.3], [1.0, 1.0]])
+    rows = np.array([synthetic_data.features(each, box) for each in points])
+    auc, sure = synthetic_data.attacked(rows, labels)["southernmost point"]
+    assert auc == 1.0
+    assert sure > 1.0
+    assert synthetic_data.attacked(rng.random(rows.shape), labels)["trained"][1] == 0.0

@@ -4,7 +4,8 @@
 runs a small form within minutes and writes figures and page to the work folder. Labelled streams
 are attacked way by way, and each way is kept in the work folder as soon as it is done: run the
 command again to go on, remove the folder to begin anew. Days of real people need folders:
-``--geolife DIR``, ``--cabs DIR``; so does an environment with Privkit: ``--privkit DIR``. Figures
+``--geolife DIR``, ``--cabs DIR``; so do programs of others: ``--privkit DIR`` (an environment that
+is made there), ``--ldptrace DIR`` and ``--retrasyn DIR`` (the folders with their programs). Figures
 of parts that are not run stay. They are kept in ``benchmarks/results/redteam.json``. No position is
 kept there.
 """
@@ -37,6 +38,7 @@ FULL = {
     "pairs": 40,
     "guessed": 200,
     "walkers": 100,
+    "files": 150,
 }
 QUICK = {
     "model": 30,
@@ -48,6 +50,7 @@ QUICK = {
     "pairs": 3,
     "guessed": 10,
     "walkers": 5,
+    "files": 10,
 }
 """How many there are: with and without the event each, people, weeks, days and so on."""
 
@@ -118,6 +121,7 @@ def parts_of(arguments: Any, work: Path) -> dict[str, Part]:
         exact_figures,
         map_matching,
         privkit_attacks,
+        synthetic_data,
         zone_attack,
     )
     from benchmarks.redteam import labelled_streams as worlds
@@ -150,6 +154,16 @@ def parts_of(arguments: Any, work: Path) -> dict[str, Part]:
         parts["privkit"] = lambda: privkit_attacks.privkit_attacks(
             worlds.town(folder), sizes["guessed"], work.absolute() / "privkit", home
         )
+    for name in synthetic_data.ARGUMENTS:
+        if (source := getattr(arguments, name)) is not None:
+            parts[name] = partial(
+                synthetic_data.synthetic_data,
+                name,
+                source,
+                worlds.town(folder),
+                sizes["files"],
+                work / name,
+            )
     for name, source in (("geolife", arguments.geolife), ("cabs", arguments.cabs)):
         if source is not None:
             days = partial(_days, name, source, work / f"{name}-policy")
@@ -193,6 +207,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--geolife", type=Path, help="the Data folder of Geolife")
     parser.add_argument("--cabs", type=Path, help="a folder with new_*.txt of Cabspotting")
     parser.add_argument("--privkit", type=Path, help="where Privkit is, or is put: 9 GB")
+    parser.add_argument("--ldptrace", type=Path, help="the folder with main.py of LDPTrace")
+    parser.add_argument("--retrasyn", type=Path, help="the folder with RetraSyn_b.py of RetraSyn")
     asked = parser.parse_args(arguments)
     work = asked.work / ("quick" if asked.quick else "full")
     parts = parts_of(asked, work)

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import IO
 
@@ -187,6 +188,43 @@ def serving(settings: Settings, clock: SteadyClock | None = None) -> Iterator[In
         made.stop()
     if made.problem is not None:
         raise made.problem
+
+
+class Recorder:
+    """A server that keeps what it is sent, can be told to fail, and can die and return."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.received: list[tuple[str, bytes]] = []
+        self.status = 200
+
+    @contextmanager
+    def up(self) -> Iterator[None]:
+        recorder = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                if recorder.status == 200:
+                    recorder.received.append((self.path, body))
+                self.send_response(recorder.status)
+                self.send_header("Content-Length", "2")
+                self.end_headers()
+                self.wfile.write(b'[{"_type":"cmd","action":"dump"}]'[:2])
+
+            def log_message(self, *args: object) -> None:
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            server.shutdown()
+            server.server_close()
+            thread.join()
 
 
 def mosquitto(folder: Path, port: int) -> Child:

@@ -18,9 +18,20 @@ from tests.drawn_examples import examples
 from tests.live.small_town import GRID, PATH, assert_no_truth, true_position
 
 from priste.errors import InvalidParameter
+from priste.live.addresses import read_output
 from priste.live.point import Point
 from priste.live.protocol import Message
-from priste.live.protocols import geojson, gpsd, home_assistant, nmea, osmand, overland, owntracks
+from priste.live.protocol_table import sinks
+from priste.live.protocols import (
+    geojson,
+    gpsd,
+    home_assistant,
+    meshtastic,
+    nmea,
+    osmand,
+    overland,
+    owntracks,
+)
 from priste.live.protocols.fields import LARGEST_MESSAGE, Unreadable
 from priste.traces import Fix
 
@@ -68,6 +79,10 @@ def read_batch(message: bytes) -> Fix | None:
     return found[0] if found else None
 
 
+def read_node(message: bytes) -> Fix | None:
+    return meshtastic.read_published("msh/2/json/c/!a", message).fix(Phone())  # type: ignore[arg-type]
+
+
 READERS: dict[str, Callable[[bytes], Fix | None]] = {
     "owntracks": owntracks.read,
     "encrypted owntracks": lambda message: owntracks.read(message, key=KEY),
@@ -76,6 +91,7 @@ READERS: dict[str, Callable[[bytes], Fix | None]] = {
     "osmand": read_query_text,
     "gpsd": gpsd.read,
     "nmea": read_nmea,
+    "meshtastic": read_node,
 }
 
 
@@ -122,6 +138,12 @@ HOSTILE = [
     b'{"locations":[{"geometry":{"coordinates":[7,46.0123]},"properties":{"device_id":[]}}]}',
     b'{"_type":"encrypted","data":46.0123}',
     b'{"_type":"encrypted","data":"NDYuMDEyMw=="}',
+    b'{"from":-46.0123,"type":"position"}',
+    b'{"from":7,"type":"position","payload":46.0123}',
+    b'{"from":7,"type":"position","payload":{"latitude_i":46.0123,"longitude_i":7,"time":9}}',
+    b'{"from":7,"type":"position","payload":{"latitude_i":460123000,"longitude_i":7}}',
+    b'{"from":7,"type":"position","payload":{"latitude_i":0,"longitude_i":0,"time":9}}',
+    b'{"from":7,"type":"waypoint","payload":{"latitude_i":460123000,"longitude_i":7,"time":9}}',
     b"id=&lat=46.0123&lon=7",
     b"id=a&lat=46.0123",
     b"id=a&lat=46.0123&lon=7&timestamp=never",
@@ -194,6 +216,8 @@ def test_what_is_written_is_read_back(point: Point) -> None:
             {"device": "phone", **osmand.gpslogger_request(point, "phone", "ada")["data"]}, NOON
         ),
     ]
+    if point.lat or point.lon:  # nodes without a fix send zeros
+        seen.append(read_node(meshtastic.write(point, 7).replace(b"sendposition", b"position")))
     for fix in seen:
         assert fix is not None
         assert (fix.lat, fix.lon) == (point.lat, point.lon)
@@ -269,6 +293,37 @@ def test_readers_take_who_when_and_where() -> None:
     assert found == [Fix("phone", NOON, 46.5, 7.25)] * len(found)
 
 
+def test_a_node_of_a_mesh() -> None:
+    """As its firmware writes a position; times of the fix, of sending and of receiving."""
+    tst = int(NOON.timestamp())
+    said = {
+        "channel": 0, "from": 2130636288, "hop_start": 3, "hops_away": 0, "id": 1723, "rssi": -40,
+        "payload": {"PDOP": 120, "altitude": 450, "ground_speed": 3, "latitude_i": 465000000,
+                    "longitude_i": 72500000, "precision_bits": 32, "sats_in_view": 9, "time": tst},
+        "sender": "!7efeee00", "snr": 6.25, "timestamp": tst + 9, "to": 4294967295,
+        "type": "position",
+    }  # fmt: skip
+    expected = Fix("!7efeee00", NOON, 46.5, 7.25)
+    assert read_node(json.dumps(said).encode()) == expected
+    said["payload"] |= {"time": tst + 5, "timestamp": tst}  # type: ignore[operator]
+    assert read_node(json.dumps(said).encode()) == expected
+    said["timestamp"] = tst
+    said["payload"] |= {"time": 0, "timestamp": 0}  # type: ignore[operator]
+    assert read_node(json.dumps(said).encode()) == expected
+
+
+def test_an_output_to_a_mesh_names_its_node() -> None:
+    """The topic ends with the node, and an address without one is refused at the start."""
+    address = read_output("meshtastic+mqtt://127.0.0.1/msh/EU_868/2/json/mqtt/?node=!7efeee00")
+    ((topic, payload),) = meshtastic.messages(address, "ada", POINT)
+    assert topic == "msh/EU_868/2/json/mqtt/!7efeee00"
+    assert json.loads(payload)["from"] == 0x7EFEEE00
+    for wrong in ("", "?node=phone", "?node=!1ffffffff"):
+        unnamed = read_output(f"meshtastic+mqtt://127.0.0.1/{wrong}")
+        with pytest.raises(InvalidParameter, match="must be a node"):
+            sinks()[unnamed.kind].outlet(unnamed, "ada")
+
+
 def test_a_receiver_without_a_fix_says_nothing() -> None:
     """Sentences that state no fix, or no position, are no fixes; others are passed over."""
     lines = [
@@ -296,6 +351,16 @@ def test_a_position_without_a_date_is_of_the_nearest_day() -> None:
     fix = receiver.read(early, NOON + timedelta(days=90))
     assert fix is not None
     assert fix.time == datetime(2026, 3, 5, 0, 0, 1, tzinfo=UTC)
+
+
+def test_a_receiver_without_dates_may_be_off_for_long() -> None:
+    """GGA alone goes by the clock, also after more than half a day without a sentence."""
+    receiver = nmea.Receiver()
+    line = nmea._framed("GPGGA,120000.00,4600.60,N,00703.00,E,1,04,1.0,,M,,M,,")
+    for hours in (0, 14, 25):
+        fix = receiver.read(line, NOON + timedelta(hours=hours))
+        assert fix is not None
+        assert fix.time == NOON + timedelta(days=1 if hours else 0)
 
 
 @given(cuts=st.lists(st.integers(0, 200), max_size=6))
@@ -335,6 +400,9 @@ def test_only_the_listed_fields_go_out() -> None:
     assert set(batched["properties"]) == {"timestamp", "horizontal_accuracy", "device_id"}
     form = osmand.gpslogger_request(POINT, "a", "ada")["data"]
     assert set(form) == {"lat", "lon", "timestamp", "acc"}
+    sent = json.loads(meshtastic.write(POINT, 7))
+    assert set(sent) == {"from", "type", "payload"}
+    assert set(sent["payload"]) == {"latitude_i", "longitude_i", "time"}
     webhook = json.loads(home_assistant.write_webhook(POINT))
     assert set(webhook["data"]) == {"gps", "gps_accuracy"}
     assert set(json.loads(home_assistant.write_attributes(POINT))) == {

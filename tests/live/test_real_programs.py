@@ -194,6 +194,25 @@ def test_messages_of_other_devices_are_not_taken(
         assert live.person.stream.counts.kept == 1
 
 
+def test_a_node_of_a_mesh_is_followed(tmp_path: Path, broker: tuple[Child, int]) -> None:
+    """Positions of the person's node count, as its firmware publishes them; nothing else does."""
+    _, port = broker
+    chosen = settings(tmp_path, inputs=(f"meshtastic+mqtt://127.0.0.1:{port}/",))
+    person = dataclasses.replace(chosen.people[0], devices=frozenset({"!7efeee00"}))
+    lat, lon = true_position(0)
+    place = {"latitude_i": round(lat * 1e7), "longitude_i": round(lon * 1e7), "ground_speed": 3}
+    said = {"from": 0x7EFEEE00, "type": "position", "timestamp": int(fix_of(0).time.timestamp()),
+            "sender": "!7efeee00", "payload": place, "rssi": -40}  # fmt: skip
+    with serving(dataclasses.replace(chosen, people=(person,))) as live:
+        line = live.person.inputs[0]
+        wait_for(lambda: line.state == "connected", "priste is subscribed")
+        for message in (said | {"from": 7}, said | {"type": "nodeinfo"}, said):
+            publish(port, "msh/EU_868/2/json/LongFast/!7efeee00", json.dumps(message))
+        wait_for(lambda: line.messages == 1, "the position arrives")
+        assert line.reasons == {UNKNOWN_DEVICE: 1, "a Meshtastic message is not a position": 1}
+        assert live.person.stream.counts.kept == 1
+
+
 def messages(child: Child, topic: bytes) -> list[dict[str, object]]:
     found = [line.partition(b" ") for line in child.lines()]
     return [json.loads(text) for name, _, text in found if name.startswith(topic)]

@@ -15,7 +15,7 @@ from priste import StateError
 from priste.batch import BatchReport, protect_file, read_ledgers
 from priste.cli.released_before import LiveReleases, StudioReleases
 from priste.live.person_stream import Stream, StreamOptions, Taken
-from priste.policy import read_policy
+from priste.policy import Policy, read_policy
 from priste.register import Person, Recognition, Register
 from priste.register.register import SAME_SHARE
 from priste.release import Ledger
@@ -207,6 +207,26 @@ def test_guarded_hours_are_released_with_and_without_a_fix(tmp_path: Path) -> No
     assert all(found[0][0][step] is not None for step in hours)
 
 
+def test_fixes_of_guarded_hours_are_not_written_down(tmp_path: Path) -> None:
+    """The register learns of the other fixes only; a fix that is skipped is not held either."""
+    hours = [step for each in read_policy(POLICY).guarded_hours for step in each]
+    steps: set[int] = set()
+
+    class Asked(LiveReleases):
+        def released_before(self, person: str, policy: Policy, folder: Path, fixes: Trace) -> bool:
+            steps.update(policy.timeline.step_at(fix.time) for fix in fixes)
+            return super().released_before(person, policy, folder, fixes)
+
+    options = StreamOptions(missing="silence", hold=9 * HOUR)
+    stream = Stream.open("ada", read_policy(POLICY), tmp_path / "state", options, START, Asked())
+    with closing(stream):
+        played(stream, fixes(range(hours[-1])))
+        assert steps == set(range(hours[0]))
+        stream.take(fix_of(hours[-1]), fix_of(hours[-1]).time)
+        assert stream.release(hours[-1] + 1) is None  # the last guarded step was slept through
+        assert stream.counts.kept == hours[0]
+
+
 def studio_run(named: Trace) -> RunMade:
     """Return a run of the studio under the policy, which goes on from what was released before."""
     past = StudioReleases().past(named, lambda: POLICY_OF_ALL)
@@ -221,7 +241,9 @@ def named_trace(steps: range) -> Trace:
 def test_protect_goes_on_from_an_export_of_the_studio(tmp_path: Path) -> None:
     """The studio keeps what it exports, so that a later run can count it."""
     named = named_trace(range(3))
-    first, beside = studio_run(named), studio_run(named)
+    first = studio_run(named)
+    others = (studio_run(named) for _ in range(99))
+    beside = next(each for each in others if each.ledger.csv() != first.ledger.csv())
     claim = StudioReleases().claim
     assert claim(POLICY_OF_ALL, named, first.kept, again=False) is None
     assert claim(POLICY_OF_ALL, named, first.kept, again=False) is None  # the same stream
@@ -252,9 +274,10 @@ def test_the_studio_goes_on_from_what_protect_released(tmp_path: Path) -> None:
 
 def test_the_studio_refuses_what_cannot_be_counted_together(tmp_path: Path) -> None:
     """Other locations at steps that were released: the run begins anew, and is not exported."""
-    protected(tmp_path, fixes(range(5)))
+    made = protected(tmp_path, fixes(range(5)))
     moved = Trace.of(Fix("ada", fix.time, *POLICY_OF_ALL.grid.latlon(0)) for fix in fixes(range(5)))
-    apart = studio_run(moved)
+    runs = (studio_run(moved) for _ in range(99))
+    apart = next(each for each in runs if each.ledger.csv() != made.ledgers["ada"].csv())
     assert apart.order.past is None
     claim = StudioReleases().claim
     assert "beside another release" in str(claim(POLICY_OF_ALL, moved, apart.kept, again=False))

@@ -5,22 +5,20 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import logging
 import resource
 import socket
 import ssl
 import subprocess
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import ExitStack, suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
 import pytest
 from tests.live.one_person import SEED, one_person
-from tests.live.running import InThread, answers, free_port, program, serving, wait_for
+from tests.live.running import InThread, Recorder, answers, free_port, program, serving, wait_for
 from tests.live.small_town import (
     DAILY,
     POLICY,
@@ -52,43 +50,6 @@ TOKEN = "correct horse battery staple"
 
 def post(live: InThread, step: int) -> None:
     live.do(live.person.take(fix_of(step)))
-
-
-class Recorder:
-    """A server that keeps what it is sent, can be told to fail, and can die and return."""
-
-    def __init__(self, port: int) -> None:
-        self.port = port
-        self.received: list[tuple[str, bytes]] = []
-        self.status = 200
-
-    @contextmanager
-    def up(self) -> Iterator[None]:
-        recorder = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                if recorder.status == 200:
-                    recorder.received.append((self.path, body))
-                self.send_response(recorder.status)
-                self.send_header("Content-Length", "2")
-                self.end_headers()
-                self.wfile.write(b'[{"_type":"cmd","action":"dump"}]'[:2])
-
-            def log_message(self, *args: object) -> None:
-                pass
-
-        server = ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
-        server.daemon_threads = True
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            server.shutdown()
-            server.server_close()
-            thread.join()
 
 
 def test_servers_that_die_and_return_miss_nothing(tmp_path: Path) -> None:
@@ -314,12 +275,18 @@ def test_a_family_on_one_server(tmp_path: Path) -> None:
     assert_no_truth((tmp_path / "state" / "status.json").read_bytes())
 
 
-def test_the_wall_clock_closes_steps_with_and_without_fixes(tmp_path: Path) -> None:
-    """One point appears at the end of every step, whether a fix came in it or not."""
+def test_the_wall_clock_closes_steps_with_and_without_fixes(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One point appears at the end of every step, whether a fix came in it or not.
+
+    Never before the moment at which all of them are given out, however quick it was.
+    """
+    caplog.set_level(logging.INFO, "priste.live")
     now = datetime.now(UTC)
     text = POLICY.replace("2026-03-04T00:00:00", f"{now:%Y-%m-%dT%H:%M:%S}")
     text = text.replace('step = "1h"', 'step = "1s"').replace("steps = 12", "steps = 100000")
-    text = text.replace('"04:00-06:00"', "500..505")
+    text = text.replace('"04:00-06:00"', "9000..9005")
     person = PersonSettings("ada", write_policy(tmp_path, text), options=StreamOptions(seed=SEED))
     seen: dict[int, tuple[float, float]] = {}
     with serving(Settings(tmp_path / "state", (person,), listen=None)) as live:
@@ -338,6 +305,11 @@ def test_the_wall_clock_closes_steps_with_and_without_fixes(tmp_path: Path) -> N
         assert min(seen) >= first
         assert stream.counts.covered > 0
     assert live.person.state == "stopped"
+    told = [json.loads(record.message) for record in caplog.records]
+    for said in (each for each in told if each["event"] == "release"):
+        end = datetime.fromisoformat(said["step_time"]) + timedelta(seconds=1)
+        given_out = datetime.fromisoformat(said["time"])
+        assert given_out - end >= timedelta(seconds=0.199)  # a fifth of a step; logs have ms
 
 
 def test_clocks_that_jump(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

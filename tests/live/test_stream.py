@@ -39,7 +39,7 @@ def run(stream: Stream, steps: range) -> list[tuple[float, float] | None]:
     points = []
     for step in steps:
         fix = fix_of(step)
-        assert stream.take(fix, fix.time) is Taken.KEPT
+        assert stream.take(fix, fix.time) is (Taken.GUARDED if stream.guards(step) else Taken.KEPT)
         point = stream.release(step)
         points.append(None if point is None else (point.lat, point.lon))
     return points
@@ -177,9 +177,9 @@ def test_the_last_fix_may_hold_for_a_while(
     assert held is not None
     assert [*points, (held.lat, held.lon)] == expected[:2]
     assert stream.counts.released == 2
-    stream.release(2)
-    stream.release(3)  # by now the fix is more than two hours old
-    assert stream.counts.covered == 2
+    stream.release(2)  # by now the fix is more than two hours old
+    stream.release(3)
+    assert (stream.counts.covered, stream.counts.guarded) == (1, 1)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from priste.live.settings import PersonSettings, Settings
 ROOT = Path(__file__).parents[2]
 TOKEN = "a token for apps, long enough"
 STEPS = 30
-COVERED = (3, 4, 5, 28, 29)
+COVERED = (3, 4, 5, 8, 9, 15, 28, 29)
 """Steps in which the phone is silent in the second world: in and out of guarded hours."""
 
 
@@ -77,7 +77,9 @@ def world(
                     [ask(client, live, path).status_code for path in OWNERS],
                 )
             )
-        assert live.person.stream.counts.covered == len(covered)
+        counts, guards = live.person.stream.counts, live.person.stream.guards
+        assert counts.covered == sum(not guards(step) for step in covered)
+        assert counts.guarded == sum(map(guards, range(STEPS))) > 0
     log = [json.loads(record.message) for record in caplog.records]
     return seen, [{key: said[key] for key in said if key not in ("time", "port")} for said in log]
 
@@ -112,13 +114,13 @@ def test_the_owner_can(tmp_path: Path, client: httpx.Client) -> None:
         def leakage() -> object:
             return ask(client, live, "/people/ada/leakage", owner).json()["events"]
 
-        for step in range(3):
+        for step in range(7, 10):
             live.do(live.person.take(fix_of(step)))
         before = leakage()
-        live.do(live.person._release(2))
+        live.do(live.person._release(9))
         after = leakage()
         assert after != before
-        live.do(live.person._release(3))  # nothing came in it
+        live.do(live.person._release(10))  # nothing came in it
         assert leakage() == after
         page = ask(client, live, "/", owner)
         assert page.headers["content-security-policy"].startswith("default-src 'none'")

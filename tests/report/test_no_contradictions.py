@@ -59,6 +59,16 @@ def test_what_other_models_learn_stands_next_to_a_sentence() -> None:
     assert "not guaranteed" in page
 
 
+def test_earlier_runs_are_spoken_of_where_there_are_some() -> None:
+    """A page of a first run does not say what its tables leave out of runs before it."""
+    (event,) = a_report().events
+    doubtful = replace(event.guarded, any_movement=(20.0,) * 6)
+    first = a_report(events=(replace(event, guarded=doubtful),))
+    pages = [" ".join(render(replace(first, continued=each)).split()) for each in (False, True)]
+    assert ["earlier runs of the same stream" in page for page in pages] == [False, True]
+    assert all("With another model: not guaranteed" in page for page in pages)
+
+
 @pytest.mark.parametrize(("before", "after"), [(0.036, 0.0362), (0.5, 0.5), (1e-6, 1e-7)])
 def test_a_belief_that_stays_is_said_once(before: float, after: float) -> None:
     """No "3.6 % to 3.6 %"."""

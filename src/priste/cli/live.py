@@ -277,6 +277,8 @@ def _length(step: timedelta) -> str:
 
 def show_status(found: dict[str, Any], out: Console) -> None:
     """Print a status."""
+    from priste.live.status_page import GUARDED_NOW
+
     running = "running" if found["running"] else "[red]not running[/red]"
     out.print(f"{running}, process {found['process']}, status of {found['written'][:19]}Z")
     for name, person in found["people"].items():
@@ -285,8 +287,11 @@ def show_status(found: dict[str, Any], out: Console) -> None:
         out.print(
             f"  {fixes['kept']} fixes kept, {sum(fixes['refused'].values())} refused; "
             f"{steps['released']} steps released, {steps['covered']} covered, "
-            f"{steps['silent']} silent; last fix {fixes['last']}"
+            f"{steps['silent']} silent, {steps['guarded']} in guarded hours; "
+            f"last fix {fixes['last']}"
         )
+        if person["guarded_hours"]:
+            out.print(f"  guarded hours {GUARDED_NOW}")
         for reason, count in fixes["refused"].items():
             out.print(f"  {count} fixes refused: {reason}", markup=False)
         if steps["covers_since"]:

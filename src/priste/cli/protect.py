@@ -89,7 +89,8 @@ class Protection:
         if batch.reading.fixes > MANY_FIXES * made["releases"] > 0:
             out.print(
                 f"A step has one release, however many fixes it has: {batch.reading.fixes:,} fixes "
-                "were read. Shorter steps in [clock] release more of them."
+                "were read. Shorter steps in [clock] release more of them.",
+                markup=False,
             )
         if batch.given_again:
             out.print(

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from priste.forecast.alternatives_compared import Comparison, EventFigures, Way
-from priste.forecast.picture import FAR, NEAR, save_drawn
+from priste.forecast.picture import save_drawn
+from priste.report.charts import BarGroup, ValueBar
 from priste.results import length, odds, percent, within
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 MOST_DRAWN = math.log(1e6)
 """Leakages above are drawn as this one; their words say what they are."""
+
+NOTE = "odds on a logarithmic scale; the mark is the guarantee of the policy, red is above it"
 
 HEADS = (
     "way to release",
@@ -97,57 +97,28 @@ def comparison_page(found: Comparison, *, title: str = "Ways to release, compare
     )
 
 
-def comparison_figure(found: Comparison) -> Figure:
-    """Return the picture: per way how far odds moved at most, and the mean error beside it."""
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    from priste.report.figures import INK, STYLE
-
-    names = [way.name for way in found.ways]
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(8.6, 1.4 + 0.3 * len(names)), layout="constrained")
-        left, right = figure.subplots(1, 2, sharey=True)
-        for place, way in enumerate(found.ways):
-            ink = FAR if way.kept else NEAR
-            drawn = min(way.leakage, MOST_DRAWN)
-            left.barh(place, max(drawn, 0.02), color=ink, height=0.6)
-            left.text(drawn + 0.15, place, odds(way.leakage), va="center", fontsize=7.5)
-            if math.isnan(way.error):
-                right.text(0.02, place, "nothing released", va="center", fontsize=7.5)
-            else:
-                right.barh(place, way.error / 1000, color=ink, height=0.6)
-                right.text(
-                    way.error / 1000 + 0.01 * _widest(found) / 1000,
-                    place,
-                    _said(way),
-                    va="center",
-                    fontsize=7.5,
-                )
-        for figures in found.ways[0].events.values():
-            left.axvline(min(figures.epsilon, MOST_DRAWN), color=INK, linewidth=1.0, linestyle=":")
-        ticks = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000]
-        left.set_xticks(
-            [math.log(tick) for tick in ticks], ["1", "10", "100", "10³", "10⁴", "10⁵", "10⁶"]
+def groups_of(found: Comparison) -> tuple[BarGroup, ...]:
+    """Return what is drawn of each way: how far odds moved at most, and the mean error."""
+    widest = _widest(found)
+    bound = min(min(each.epsilon for each in found.ways[0].events.values()), MOST_DRAWN)
+    groups = []
+    for way in found.ways:
+        style = "good" if way.kept else "bad"
+        moved = 100 * min(way.leakage, MOST_DRAWN) / MOST_DRAWN
+        error = 0.0 if math.isnan(way.error) else 100 * way.error / widest
+        level = 100 * bound / MOST_DRAWN
+        bars = (
+            ValueBar("odds moved at most", style, moved, odds(way.leakage), level=level),
+            ValueBar("mean error", style, error, _said(way)),
         )
-        left.set_xlim(0, MOST_DRAWN + 5)
-        left.set_yticks(range(len(names)), names)
-        left.set_ylim(len(names) - 0.5, -0.5)
-        left.set(title="Odds of the event moved at most ×")
-        right.set(title="Mean error, km")
-        right.set_xlim(0, 1.3 * _widest(found) / 1000)
-        for axes in (left, right):
-            axes.grid(visible=False, axis="y")
-            axes.set_axisbelow(True)
-        figure.supxlabel("dotted: the guarantee of the policy; red: above it", fontsize=8)
-    return figure
+        groups.append(BarGroup(way.name, way.words, bars))
+    return tuple(groups)
 
 
 def save_comparison(found: Comparison, path: str | Path, *, overwrite: bool = False) -> Path:
     """Write the comparison by its suffix: a page (.html) or a picture."""
-    return save_drawn(
-        path, lambda: comparison_page(found), lambda: comparison_figure(found), overwrite=overwrite
-    )
+    page = partial(comparison_page, found)
+    return save_drawn(path, page, groups_of(found), NOTE, overwrite=overwrite)
 
 
 def _judged(figures: EventFigures) -> dict[int, float]:
@@ -161,5 +132,7 @@ def _widest(found: Comparison) -> float:
 
 
 def _said(way: Way) -> str:
+    if math.isnan(way.error):
+        return "nothing released"
     silent = f", {percent(way.silent)} silent" if way.silent > 0 else ""
     return length(way.error) + silent

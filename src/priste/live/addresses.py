@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from priste.errors import InvalidParameter
@@ -79,6 +79,11 @@ class Address:
         return f"{scheme}://{host}:{self.port}{self.path or '/'}"
 
     @property
+    def topic(self) -> str:
+        """The topic of an MQTT address; empty where it names none."""
+        return self.path.strip("/")
+
+    @property
     def home_assistant(self) -> bool:
         """Whether Home Assistant is at the other end, which widens zones by the accuracy."""
         return self.kind.startswith("homeassistant+") or self.path.startswith("/api/webhook/")
@@ -103,6 +108,16 @@ class Address:
         if "x_api_token_file" in self.secrets:
             found["X-API-Token"] = self.secrets["x_api_token_file"]
         return found
+
+    def broker(self) -> dict[str, Any]:
+        """Return how to connect to an MQTT broker, as arguments of aiomqtt."""
+        return {
+            "hostname": self.host,
+            "port": self.port or 1883,
+            "username": self.user,
+            "password": self.password,
+            "tls_context": self.tls(),
+        }
 
     def tls(self) -> ssl.SSLContext | None:
         """Return how to check the other side; None without TLS."""

@@ -34,6 +34,9 @@ from priste.traces.fixes import microseconds
 AHEAD = timedelta(minutes=1)
 """How far ahead of ours the clock of a device may be."""
 
+_STEPS_KNOWN = 16
+"""Steps of which it is kept whether they are in guarded hours."""
+
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -54,6 +57,7 @@ class Taken(StrEnum):
     """What became of a fix."""
 
     KEPT = "kept"
+    GUARDED = "not looked at: guarded hours"
     LATE = "late: its step has been released"
     EARLY = "early: its time is ahead of the clock"
     BEFORE = "before the policy's clock begins"
@@ -99,10 +103,13 @@ class Counts:
     released: int = 0
     covered: int = 0
     silent: int = 0
+    guarded: int = 0
     last_fix: str | None = None
     """When the last fix came that was kept, by its own time."""
     covers_since: str | None = None
-    """Since which step nothing but covers or silence went out; None after a release."""
+    """Since which step nothing but covers or silence went out; None after a release.
+
+    Guarded hours do not count."""
     reasons: Counter[str] = field(default_factory=Counter)
     """How many fixes were refused, by the reason."""
 
@@ -144,6 +151,7 @@ class Stream:
         self._events = RollingEvents(policy, origin)
         self._guarded: dict[str, PolicyEvent] = {}
         self._refused: dict[str, PolicyEvent] = {}
+        self._hours: dict[int, bool] = {}
         self._collector = Collector(policy, options.hold)
         self._releases = releases
         self._protector = self._open_protector(past)
@@ -232,15 +240,34 @@ class Stream:
             timeline.step // _MICROSECOND
         )
 
+    def guards(self, step: int) -> bool:
+        """Tell whether a step of the stream is in guarded hours, also when nothing is prepared yet.
+
+        It follows from the policy, the clock and past releases.
+        """
+        found = self._hours.get(step)
+        if found is None:
+            if len(self._hours) > _STEPS_KNOWN:
+                self._hours.clear()
+            found = self._protector.calibrator.guaranteed and (
+                step - self.origin in self._protector.guarded_hours
+                or step - self.origin in self._events.guarded_hours(step)
+            )
+            self._hours[step] = found
+        return found
+
     # ------------------------------------------------------------------ fixes in
 
     def take(self, fix: Fix, now: datetime) -> Taken:
-        """Keep a fix until its step is over, and say what became of it. Never waits."""
+        """Keep a fix until its step is over, and say what became of it. Never waits.
+
+        A fix of guarded hours leaves no trace: it is neither kept nor counted.
+        """
         taken = self._taken(fix, now)
         if taken is Taken.KEPT:
             self.counts.kept += 1
             self.counts.last_fix = f"{fix.time.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
-        else:
+        elif taken is not Taken.GUARDED:
             self.counts.reasons[str(taken)] += 1
         return taken
 
@@ -248,10 +275,12 @@ class Stream:
         step = self.step_at(fix.time)
         if step < 0:
             return Taken.BEFORE
-        if step < self.next_step:
-            return Taken.LATE
         if fix.time > now + AHEAD:
             return Taken.EARLY
+        if step >= self.origin and self.guards(step):
+            return Taken.GUARDED
+        if step < self.next_step:
+            return Taken.LATE
         return Taken.KEPT if self._collector.put(step, fix) else Taken.CROWDED
 
     # ------------------------------------------------------------------ releases out
@@ -264,14 +293,10 @@ class Stream:
         """
         if step < self.next_step:
             return None
-        self._refuse_released(step)
-        cell = self._collector.cell(step)
         self._roll(step)
-        if self._refused:
-            cell = None
         if self._seeded is not None:
             self._seeded.begin(step - self.origin)
-        output = self._output(cell, step - self.origin)
+        output = self._output(step)
         if output is None:
             self.counts.silent += 1
             return None
@@ -289,33 +314,36 @@ class Stream:
             self._collector.drop(step)
             self.counts.reasons[str(Taken.RELEASED)] += len(fixes)
 
-    def _output(self, cell: int | None, step: int) -> int | None:
-        """Return the released output of a step of the Protector, a cover, or None for silence.
+    def _output(self, step: int) -> int | None:
+        """Return the released output of a step, a cover, or None for silence.
 
         In guarded hours the release says nothing, so it is made whether or not there is a fix.
         """
-        guarded = step in self._protector.guarded_hours and not self._refused
+        guarded, cell = step - self.origin in self._protector.guarded_hours, None
         if guarded:
-            self._collector.drop(step + self.origin)  # it must not count after the guarded hours
-        output = None
-        if cell is not None or guarded:
+            self._collector.drop(step)  # the fix before these hours does not count after them
+        else:
+            self._refuse_released(step)
+            cell = self._collector.cell(step)
+        if (guarded or cell is not None) and not self._refused:
             try:
-                output = self._protector.release(0 if guarded else cell, step=step).cell
-                self.trouble = None
+                output = self._protector.release(cell or 0, step=step - self.origin).cell
             except ReleaseRefused as refusal:
-                cell, self.trouble = None, str(refusal)
-        if cell is not None:
-            self.counts.released += 1
-            self.counts.covers_since = None
-            return output
+                self.trouble = str(refusal)
+            else:
+                self.trouble = None
+                self.counts.guarded += guarded
+                self.counts.released += not guarded
+                if not guarded:
+                    self.counts.covers_since = None
+                return output
         if self.counts.covers_since is None:
-            since = self.policy.timeline.time_of(step + self.origin).astimezone(UTC)
+            since = self.policy.timeline.time_of(step).astimezone(UTC)
             self.counts.covers_since = f"{since:%Y-%m-%dT%H:%M:%SZ}"
-        if output is None:
-            output = self._cover(step) if self.options.missing == "cover" else None
-            self._protector.release(None, step=step)
-        self.counts.covered += output is not None
-        return output
+        cover = self._cover(step - self.origin) if self.options.missing == "cover" else None
+        self._protector.release(None, step=step - self.origin)
+        self.counts.covered += cover is not None
+        return cover
 
     def _cover(self, step: int) -> int:
         """Draw what a release would look like, from public knowledge only.
@@ -383,6 +411,7 @@ class Stream:
             return
         self._refused = {}
         self._guarded = wanted
+        self._hours = {}
         self._state.drop_old_journals()
 
     # ------------------------------------------------------------------ opening and closing

@@ -36,8 +36,11 @@ class Intake(Protocol):
         """The time by which fixes are judged."""
         ...
 
-    async def take(self, fix: Fix) -> None:
-        """Take a fix; waits while a recorded stream catches up."""
+    async def take(self, fix: Fix) -> bool:
+        """Take a fix; waits while a recorded stream catches up.
+
+        False for a fix of guarded hours: it must not be counted.
+        """
         ...
 
 

@@ -12,7 +12,15 @@ from typing import TypeVar
 
 from priste.errors import InvalidParameter
 from priste.live.protocol import LiveProtocol, Post, Sink, Source
-from priste.live.protocols import gpsd, home_assistant, nmea, osmand, overland, owntracks
+from priste.live.protocols import (
+    gpsd,
+    home_assistant,
+    meshtastic,
+    nmea,
+    osmand,
+    overland,
+    owntracks,
+)
 from priste.live.sinks.http_push import http_sinks
 from priste.live.sinks.mqtt_push import mqtt_sinks
 from priste.live.sinks.serving import serving_sink
@@ -61,6 +69,11 @@ PROTOCOLS = (
             **http_sinks("homeassistant", home_assistant.request),
             **mqtt_sinks("homeassistant", home_assistant.messages),
         },
+    ),
+    LiveProtocol(
+        "meshtastic",
+        sources=mqtt_sources("meshtastic", meshtastic.DEFAULT_TOPIC, meshtastic.read_published),
+        sinks=mqtt_sinks("meshtastic", meshtastic.messages, frozenset({"node"}), retain=False),
     ),
     LiveProtocol(
         "gpsd",

@@ -19,6 +19,7 @@ from priste.policy import Policy, PolicyEvent
 from priste.policy.calendar import NoSteps, Period, StepReader, period_of
 from priste.policy.guarded_rules import GuardedRule, rules_of
 from priste.policy.policy_reader import places_of_events
+from priste.release.guarded_hours import guarded_hours_of
 from priste.traces import Timeline
 
 Events = dict[str, PolicyEvent]
@@ -52,14 +53,22 @@ class RollingEvents:
             for _ in range(rule.span + 1):
                 asked.append((rule, last))
                 last = period_of(last.last + timedelta(days=1), rule.every)
-        # Compiled once a period, not once a step.
-        self._known = {
-            (rule.name, last): self._known[rule.name, last]
-            if (rule.name, last) in self._known
+        # Compiled once a period, not once a step; fixes ask while another thread releases.
+        before = self._known
+        known = {
+            (rule.name, last): before[rule.name, last]
+            if (rule.name, last) in before
             else self._made(rule, last)
             for rule, last in asked
         }
-        return dict(found for found in self._known.values() if found is not None)
+        self._known = known
+        return dict(found for found in known.values() if found is not None)
+
+    def guarded_hours(self, step: int) -> frozenset[int]:
+        """Return the guarded hours of what must be guarded at a step, in steps of the stream."""
+        due = self.due(step).values()
+        hours = [guarded_hours_of(each.event, each.pad) for each in due if each.pad is not None]
+        return frozenset[int]().union(*hours)
 
     def labelled(self, label: str, step: int) -> PolicyEvent | None:
         """Return the event of a period up to a step by its label, if the policy still has it."""

@@ -17,7 +17,7 @@ from priste.live.access import owner_token
 from priste.live.clock import SteadyClock
 from priste.live.freed_memory import give_memory_back
 from priste.live.logs import quiet_libraries, tell
-from priste.live.person_stream import Releases, Stream
+from priste.live.person_stream import Releases, Stream, Taken
 from priste.live.point import Point
 from priste.live.protocol_table import sinks, sources
 from priste.live.retrying import Line
@@ -34,11 +34,17 @@ if TYPE_CHECKING:
 GRACE = timedelta(seconds=0.5)
 """How long after its end a step waits for fixes on their way (a tenth of a step at most)."""
 
+GIVEN_OUT = timedelta(seconds=0.8)
+"""How long after its end a step is given out (a fifth of a step at most).
+
+Always at that moment: how long a release took would tell whether fixes came in its step.
+"""
+
 MOST_RECENT = 100
 """Releases that the owner's page shows on its map."""
 
 MOST_COVERED = 100
-"""Steps of a gap in recorded fixes that are released one by one; those before it are silent."""
+"""Steps after a recorded fix that are covered when none follows; later ones are silent."""
 
 LONGEST_LEAP = 50_000
 """Steps that recorded fixes may leap: every step between takes a moment."""
@@ -65,6 +71,8 @@ class Person:
             sinks()[address.kind].outlet(address, settings.name) for address in settings.outputs
         ]
         self.recent: deque[Point] = deque(maxlen=MOST_RECENT)
+        self.latest: Point | None = None
+        """The latest release that was given out."""
         self.state = "waiting for the first step to end"
         self._clock = clock
         self._by_fixes = settings.clock == "fixes"
@@ -73,15 +81,10 @@ class Person:
         self._news = asyncio.Event()
         self._seen: datetime | None = None
         step = stream.policy.timeline.step
-        self._grace = timedelta(0) if self._by_fixes else min(GRACE, step / 10)
-        self._first = max(stream.step_at(clock.now()), 0)
+        self._grace, self._given_out = min(GRACE, step / 10), min(GIVEN_OUT, step / 5)
+        self._first = self._counted = max(stream.step_at(clock.now()), 0)
         if stream.latest is not None:
             self._offer(stream.latest)
-
-    @property
-    def latest(self) -> Point | None:
-        """The latest release."""
-        return self.stream.latest
 
     @property
     def key(self) -> bytes | None:
@@ -109,6 +112,12 @@ class Person:
         }
         return {**found, "step": None if self.latest is None else self.latest.step}
 
+    @property
+    def in_guarded_hours(self) -> bool:
+        """Whether the running step is guarded: no fix is looked at."""
+        step = self.stream.step_at(self.now())
+        return step >= self.stream.origin and self.stream.guards(step)
+
     def owns(self, *names: str) -> bool:
         """Return whether messages of a device are this person's; without 'devices' all are."""
         devices = self.settings.devices
@@ -123,24 +132,33 @@ class Person:
         while self.latest == point:
             await self._news.wait()
 
-    async def take(self, fix: Fix) -> None:
-        """Keep a fix for its step; recorded fixes first bring their clock to it."""
-        if self._by_fixes:
-            async with self._turn:
-                await self._catch_up_with(fix)
-                self.stream.take(fix, self.now())
-            return
-        self.stream.take(fix, self._clock.now())
+    async def take(self, fix: Fix) -> bool:
+        """Keep a fix for its step; recorded fixes first bring their clock to it.
+
+        False for a fix of guarded hours: nothing that is kept or shown depends on it.
+        """
+        if not self._by_fixes:
+            return self.stream.take(fix, self._clock.now()) is not Taken.GUARDED
+        async with self._turn:
+            await self._catch_up_with(fix)
+            return self.stream.take(fix, self.now()) is not Taken.GUARDED
 
     async def _catch_up_with(self, fix: Fix) -> None:
-        step = self.stream.step_at(fix.time)
-        if step - self.stream.next_step > LONGEST_LEAP:
+        """Release the steps before a recorded fix.
+
+        Which of them are covered follows from the fixes outside guarded hours.
+        """
+        stream, step = self.stream, self.stream.step_at(fix.time)
+        if step - stream.next_step > LONGEST_LEAP:
             return  # taken for a wrong clock: the fix is then ahead of ours
         if self._seen is None:
-            self._first = step  # nobody waits for what was before
+            self._first = self._counted = step  # nobody waits for what was before
         self._seen = max(fix.time, self._seen or fix.time)
-        for over in range(max(self.stream.next_step, self._first, step - MOST_COVERED), step):
-            await self._release(over)
+        for over in range(max(stream.next_step, self._first), step):
+            if over <= self._counted + MOST_COVERED or stream.guards(over):
+                await self._release(over)
+        if not stream.guards(step):
+            self._counted = max(step, self._counted)
 
     async def finish(self) -> None:
         """Release the step that the last recorded fix is in."""
@@ -161,8 +179,9 @@ class Person:
                 if self.stream.next_step > over + 2:
                     self.state = "the clock is behind the last release: waiting for it"
                 continue
+            end = self.stream.policy.timeline.time_of(over + 1)
             async with self._turn:
-                await self._release(over)
+                await self._release(over, end + self._given_out)
                 with suppress(OSError, OutputError, StateError):  # the next release says so
                     await asyncio.to_thread(self.stream.prepare)
                 give_memory_back()
@@ -175,8 +194,8 @@ class Person:
             return _TICK
         return min(max((timeline.time_of(step + 1) + self._grace - now).total_seconds(), 0), _TICK)
 
-    async def _release(self, step: int) -> None:
-        """Release a step in a thread, then tell everybody.
+    async def _release(self, step: int, moment: datetime | None = None) -> None:
+        """Release a step in a thread, then tell everybody at a given moment.
 
         Where the journal or the point cannot be written nothing goes out, and the next call tries
         again from what is on the disk. Nothing is asked of the service but to wait for room.
@@ -194,6 +213,9 @@ class Person:
         self.state = "releasing"
         if self.stream.trouble is not None:
             self.state = f"only covers go out: {self.stream.trouble}"
+        if moment is not None:
+            wait = min(moment - self._clock.now(), self._given_out)  # a clock may be set back
+            await asyncio.sleep(max(wait.total_seconds(), 0))
         tell("release", person=self.name, step=point.step, step_time=point.clock)
         self._offer(point)
 
@@ -205,6 +227,7 @@ class Person:
         return self.stream.release(step)
 
     def _offer(self, point: Point) -> None:
+        self.latest = point
         self.recent.append(point)
         for outlet in self.outlets:
             outlet.offer(point)

@@ -1,7 +1,8 @@
 """How a service is doing: numbers and words for its owner, no true location.
 
 The status tells which steps had a fix and which did not, so it is private: a file of mode 0600 in a
-folder of mode 0700, and a page that asks for the owner's token.
+folder of mode 0700, and a page that asks for the owner's token. Fixes of guarded hours are in
+neither.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ def _person(person: Person) -> dict[str, Any]:
     latest = person.latest
     return {
         "state": person.state,
+        "guarded_hours": person.in_guarded_hours,
         "next_step": person.stream.next_step,
         "latest": None if latest is None else latest.clock,
         "fixes": {
@@ -59,6 +61,7 @@ def _person(person: Person) -> dict[str, Any]:
             "released": counts.released,
             "covered": counts.covered,
             "covers_since": counts.covers_since,
+            "guarded": counts.guarded,
             "silent": counts.silent,
         },
         "adversary": person.guarantee()["adversary"],

@@ -10,6 +10,7 @@ from typing import Any
 from priste.live.point import Point
 from priste.policy.adversary_choice import ASSUMED
 
+GUARDED_NOW = "now: releases say nothing, and fixes are neither looked at nor counted"
 REFRESH = 10
 """Seconds after which the page loads itself again."""
 
@@ -46,9 +47,12 @@ def _person(name: str, person: Mapping[str, Any], points: Sequence[Point]) -> st
     rows.append(
         (
             "steps",
-            f"{steps['released']} released, {steps['covered']} covers, {steps['silent']} silent",
+            f"{steps['released']} released, {steps['covered']} covers, {steps['silent']} silent, "
+            f"{steps['guarded']} in guarded hours",
         )
     )
+    if person["guarded_hours"]:
+        rows.append(("guarded hours", GUARDED_NOW))
     if steps["covers_since"]:
         rows.append(("covers only since", steps["covers_since"]))
     told = "".join(

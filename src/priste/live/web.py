@@ -132,8 +132,8 @@ class _Door:
                     raise
                 line.reasons[str(problem)] += 1
                 continue
-            line.messages += 1
-            await person.take(fix)
+            if await person.take(fix):
+                line.messages += 1
 
     def _root(self, post: Post) -> Handler:
         """Return the handler of ``/``: trackers post there too, and the owner gets the page."""

@@ -126,6 +126,7 @@ def stream_report(
         step_hours=line.step.total_seconds() / 3600,
         population=None if truth is None else policy.population,
         outline=outline,
+        continued=bool(releases.past),
     )
 
 

@@ -68,6 +68,31 @@ class Chart:
 
 
 @dataclass(frozen=True)
+class ValueBar:
+    """A value in percent of the width, with an interval where ``low`` < ``high``; ``words`` say it.
+
+    The ``style`` is "good" or "bad"; ``level`` is a mark on the same scale.
+    """
+
+    name: str
+    style: str
+    width: float
+    words: str
+    low: float = 0.0
+    high: float = 0.0
+    level: float | None = None
+
+
+@dataclass(frozen=True)
+class BarGroup:
+    """What bars are about: a setting, or a way to release."""
+
+    name: str
+    words: str
+    bars: tuple[ValueBar, ...]
+
+
+@dataclass(frozen=True)
 class Scale:
     """A stretch of numbers, shown from 0 to 1."""
 

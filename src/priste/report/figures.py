@@ -12,9 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from priste.atomic_files import write_file
 from priste.errors import InvalidParameter
 from priste.extras import need
-from priste.report.charts import Chart
+from priste.report.charts import BarGroup, Chart
 from priste.report.map_view import SHADES, Layer, MapView, Panel
 from priste.report.pictures import budget_chart, distance_chart, event_cards, stream_map
 from priste.report.stream_report import StreamReport
@@ -31,6 +32,8 @@ WINDOW = "#f1e3b8"
 REGION_INKS = ("#7a3e9d", "#b3541e", "#1e6fb3", "#4a7a1e", "#9d3e5c", "#5c5c5c")
 LINES = {"released": (GUARDED, "-"), "uncalibrated": (BARE, "--"), "any_prior": ("#b7791f", ":")}
 """The ink and the dashes of each style of line."""
+BARS = {"good": GUARDED, "bad": BARE}
+"""The ink of each style of bar."""
 SHADED = {"released": "#0b5f5f", "true": "#4d2f8f", "people": "#8c98a4"}
 """The darkest ink of each kind of layer."""
 
@@ -85,6 +88,35 @@ def chart_figure(chart: Chart) -> Figure:
         axes.legend(
             loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4, borderaxespad=0, borderpad=0.2
         )
+    return figure
+
+
+def bars_figure(groups: Sequence[BarGroup], note: str) -> Figure:
+    """Draw groups of bars: a row for each group, and bars of one name below each other."""
+    need("plots", "Drawing a figure", "matplotlib")
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    kinds = list(dict.fromkeys(bar.name for group in groups for bar in group.bars))
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(8.6, 1.2 + 0.3 * len(groups)), layout="constrained")
+        drawn = figure.subplots(1, len(kinds), sharey=True, squeeze=False)[0]
+        for axes, kind in zip(drawn, kinds, strict=True):
+            for place, group in enumerate(groups):
+                for bar in (each for each in group.bars if each.name == kind):
+                    axes.barh(place, bar.width, color=BARS[bar.style], height=0.6)
+                    axes.plot([bar.low, bar.high], [place] * 2, color=INK, linewidth=1.0)
+                    if bar.level is not None:
+                        ends = [place - 0.45, place + 0.45]
+                        axes.plot([bar.level] * 2, ends, color=INK, linewidth=1.0)
+                    end = max(bar.width, bar.high) + 2
+                    axes.text(end, place, bar.words, va="center", fontsize=7.5)
+            axes.set(title=kind, xlim=(0, 170), xticks=[])
+            axes.set_yticks(range(len(groups)), [group.name for group in groups])
+            axes.set_ylim(len(groups) - 0.5, -0.5)
+            axes.grid(visible=False)
+            axes.spines["bottom"].set_visible(False)
+        figure.supxlabel(note, fontsize=8)
     return figure
 
 
@@ -172,12 +204,23 @@ def svg(figure: Figure) -> str:
     return text.getvalue()[text.getvalue().index("<svg") :]
 
 
+def save_figure(figure: Figure, path: str | Path, *, overwrite: bool = True) -> Path:
+    """Write a figure as its suffix says (png, pdf or svg); equal figures give equal bytes."""
+    import matplotlib
+
+    path, out = Path(path), io.BytesIO()
+    kind = path.suffix.lstrip(".").lower()
+    # PDF and SVG would otherwise carry the moment of writing.
+    dateless = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(kind)
+    with matplotlib.rc_context(STYLE):
+        figure.savefig(out, format=kind, dpi=160, metadata=dateless)
+    return write_file(path, out.getvalue(), overwrite=overwrite)
+
+
 def save_figures(
     report: StreamReport, folder: str | Path, formats: Sequence[str] = ("png", "pdf")
 ) -> list[Path]:
     """Write every figure into ``folder`` in each format (png, pdf or svg); return the paths."""
-    import matplotlib
-
     unknown = sorted(set(formats) - {"png", "pdf", "svg"})
     if unknown:
         raise InvalidParameter(
@@ -185,14 +228,8 @@ def save_figures(
         )
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    # PDF and SVG would otherwise carry the moment of writing.
-    dateless = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
-    with matplotlib.rc_context(STYLE):
-        for name, draw in figures_of(report).items():
-            figure = draw()
-            for kind in formats:
-                path = folder / f"{name}.{kind}"
-                figure.savefig(path, format=kind, dpi=160, metadata=dateless[kind])
-                written.append(path)
-    return written
+    return [
+        save_figure(figure, folder / f"{name}.{kind}")
+        for name, figure in ((name, draw()) for name, draw in figures_of(report).items())
+        for kind in formats
+    ]

@@ -90,7 +90,8 @@ class StreamReport:
     the guarantee is against. ``usefulness`` and its ``strip`` of days are there when the truth was
     at hand, and so is ``population`` (m,), where people are: it may be made from traces of others.
     ``own_places`` says that ``regions`` are the user's own, which is as telling as where they
-    were. ``outline`` holds lines in km, for context.
+    were. ``outline`` holds lines in km, for context. ``continued`` says that the stream goes on
+    from releases of earlier runs.
     """
 
     title: str
@@ -112,6 +113,7 @@ class StreamReport:
     own_places: bool = False
     population: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
     outline: tuple[tuple[tuple[float, float], ...], ...] = field(default=(), repr=False)
+    continued: bool = False
 
     def __post_init__(self) -> None:
         steps = len(self.times)

@@ -387,7 +387,8 @@ class Studio:
         past = None
         if seed is None and source.kind != "town":
             read = partial(source.policies.policy, text)
-            past = await asyncio.to_thread(self._handed_out.past, source.trace, read)
+            with suppress(PristeError, Refused):  # of a policy that cannot be run, the run says why
+                past = await asyncio.to_thread(self._handed_out.past, source.trace, read)
         order = RunOrder(source.folder, text, source.trace, seed, label, past)
         job = self.jobs.start("run", order)
         session.add_run(job)

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from priste.live.point import Point
+
+if TYPE_CHECKING:
+    from priste.live.addresses import Address
 
 
 def write_webhook(point: Point) -> bytes:
@@ -59,7 +62,7 @@ def request(point: Point, device: str, person: str) -> dict[str, Any]:
     return {"content": write_webhook(point), "headers": {"Content-Type": "application/json"}}
 
 
-def messages(topic: str, person: str, point: Point | None) -> list[tuple[str, bytes]]:
+def messages(address: Address, person: str, point: Point | None) -> list[tuple[str, bytes]]:
     """Return what is published for a released point; first how Home Assistant finds it."""
     if point is None:
         return [write_discovery(person)]

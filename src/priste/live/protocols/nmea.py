@@ -51,7 +51,8 @@ class Receiver:
             when = _nearest(said.time, self._known or now)
         if not isinstance(said.lat, float) or not isinstance(said.lon, float):
             return None
-        self._known = when
+        if said.msgID == "RMC" or self._known is not None:
+            self._known = when  # without any date the clock is better: a gap may last a day
         return made_fix(None, when, said.lat, said.lon)
 
 

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from priste.errors import InvalidParameter
 from priste.live.point import Point
 from priste.live.protocol import Message, Reported
 from priste.live.protocols.fields import Unreadable, device_name, from_unix, json_object, made_fix
 from priste.traces import Fix
+
+if TYPE_CHECKING:
+    from priste.live.addresses import Address
 
 DEFAULT_TOPIC = "owntracks/+/+"
 KEY_BYTES = 32
@@ -121,6 +124,6 @@ def request(point: Point, device: str, person: str) -> dict[str, Any]:
     return {"content": write(point), "headers": headers}
 
 
-def messages(topic: str, person: str, point: Point | None) -> list[tuple[str, bytes]]:
+def messages(address: Address, person: str, point: Point | None) -> list[tuple[str, bytes]]:
     """Return what is published for a released point."""
-    return [] if point is None else [(topic or f"owntracks/{person}/priste", write(point))]
+    return [] if point is None else [(address.topic or f"owntracks/{person}/priste", write(point))]

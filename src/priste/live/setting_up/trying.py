@@ -57,13 +57,7 @@ async def _try_mqtt(address: Address) -> str | None:
     import aiomqtt
 
     try:
-        async with aiomqtt.Client(
-            address.host,
-            address.port or 1883,
-            username=address.user,
-            password=address.password,
-            tls_context=address.tls(),
-        ):
+        async with aiomqtt.Client(**address.broker()):
             return None
     except aiomqtt.MqttError as problem:
         refused = isinstance(problem, aiomqtt.MqttCodeError)

@@ -92,9 +92,8 @@ async def _session(reader: Reader, lines: AsyncIterator[bytes], intake: Intake, 
         except Unreadable as problem:
             line.reasons[str(problem)] += 1
             continue
-        if fix is not None:
+        if fix is not None and await intake.take(fix):
             line.messages += 1
-            await intake.take(fix)
 
 
 async def _lines_of(

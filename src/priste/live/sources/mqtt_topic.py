@@ -28,7 +28,7 @@ def mqtt_sources(name: str, default: str, read: Published) -> dict[str, Source]:
         await keep_trying(line, lambda: _session(address, default, read, intake, line))
 
     def check(address: Address, person: PersonSettings) -> None:
-        topic = _topic(address, default)
+        topic = address.topic or default
         if not person.devices and ("+" in topic or "#" in topic):
             raise InvalidParameter(
                 f"The topic of {address.shown} holds the messages of every device of the broker, "
@@ -43,24 +43,15 @@ def mqtt_sources(name: str, default: str, read: Published) -> dict[str, Source]:
     }
 
 
-def _topic(address: Address, default: str) -> str:
-    return address.path.strip("/") or default
-
-
 async def _session(
     address: Address, default: str, read: Published, intake: Intake, line: Line
 ) -> None:
     import aiomqtt
 
     async with aiomqtt.Client(
-        address.host,
-        address.port or 1883,
-        username=address.user,
-        password=address.password,
-        tls_context=address.tls(),
-        max_queued_incoming_messages=MOST_UNREAD,
+        **address.broker(), max_queued_incoming_messages=MOST_UNREAD
     ) as client:
-        await client.subscribe(_topic(address, default), qos=1)
+        await client.subscribe(address.topic or default, qos=1)
         line.state = "connected"
         async for message in client.messages:
             try:
@@ -73,5 +64,5 @@ async def _session(
             except Unreadable as problem:
                 line.reasons[str(problem)] += 1
                 continue
-            line.messages += 1
-            await intake.take(fix)
+            if await intake.take(fix):
+                line.messages += 1

@@ -34,6 +34,6 @@ async def play(address: Address, intake: Intake, line: Line) -> None:
             if speed and before is not None:
                 await asyncio.sleep((fix.time - before).total_seconds() / speed)
             before = fix.time
-            line.messages += 1
-            await intake.take(fix)
+            if await intake.take(fix):
+                line.messages += 1
     line.state = "played to its end"

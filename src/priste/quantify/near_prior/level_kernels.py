@@ -68,9 +68,6 @@ ASCENTS = 6
 PRECISION = 2.0**-33
 """A supremum is bounded to about this much above the best prior found."""
 
-FAR = 1e4
-"""Factors above which a plain bound may be below that of the lines of all levels."""
-
 B, D, A, C = 0, 1, 2, 3
 
 
@@ -400,20 +397,6 @@ def search(
     return r
 
 
-@kernel("f8(f8[:, ::1], f8, f8)", inner=True)
-def ceiling(rows: Floats, factor: float, slack: float) -> float:
-    """A plain upper bound of the ratio over all w: the largest B / A times the largest C / D.
-
-    Where C is about D at every w, as after releases that only speak for the event, it is sharp, and
-    the lines of levels millions apart are not.
-    """
-    vertex = np.empty(8)
-    trial = np.empty(8)
-    first = largest_quotient(rows, B, A, factor, slack, vertex, trial)
-    second = largest_quotient(rows, C, D, factor, slack, vertex, trial)
-    return first * second * (1.0 + 4.0 * ROUNDING)
-
-
 @kernel(
     "Tuple((b1, b1, i8))(f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], i8[::1], f8, f8[:, ::1])",
     inner=True,
@@ -540,8 +523,6 @@ def column_suprema(
             ratios[side, k] = 0.0 if not numerator else math.inf
             if numerator and denominator:
                 ratios[side, k] = search(rows, 0.0, True, factor, slack, priors[side])
-                if factor > FAR:
-                    ratios[side, k] = min(ratios[side, k], ceiling(rows, factor, slack))
 
 
 @kernel("void(f8[:, ::1], f8[:, ::1], f8[::1], i8[::1], f8, f8, f8[::1], i8[::1])")
