@@ -119,7 +119,7 @@ def audit(
     adversary: Annotated[
         str | None,
         typer.Option(
-            help="To whom: anything, population, near:FACTOR, stale:HOURS or starts:REGION. "
+            help="The adversary: anything, population, near:FACTOR, stale:HOURS or starts:REGION. "
             "[default: the policy's]",
             show_default=False,
         ),
@@ -135,7 +135,8 @@ def audit(
     procedure: Annotated[
         bool,
         typer.Option(
-            "--procedure", help="Audit the way of releasing itself, against those who know it."
+            "--procedure",
+            help="Audit the way of releasing itself, against those who know its code.",
         ),
     ] = False,
     steps: Annotated[

@@ -178,7 +178,7 @@ def protect(
     reading: Reading = AS_IT_TELLS,
     overwrite: Overwrite = False,
 ) -> Protection:
-    """Release a file of locations under a policy; run it again to go on after a stop."""
+    """Release a file of locations under a policy; the same command continues a stopped run."""
     from priste.workers import preload
 
     if cluster is None:
