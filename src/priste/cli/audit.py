@@ -42,9 +42,9 @@ class Audited:
 
     def show(self, out: Console) -> None:
         """Print the worst user's numbers for each event, with a line over time."""
+        from priste.policy.adversary_choice import ASSUMED
         from priste.quantify import AnyPrior
         from priste.results import moved, percent, who_learns_most, within
-        from priste.results.verdict import ASSUMED
         from priste.results.wording import (
             any_prior_words,
             believed_words,
@@ -123,7 +123,7 @@ def audit(
     adversary: Annotated[
         str | None,
         typer.Option(
-            help="To whom: anything, population, near:FACTOR, stale:HOURS or starts:REGION. "
+            help="The adversary: anything, population, near:FACTOR, stale:HOURS or starts:REGION. "
             "[default: the policy's]",
             show_default=False,
         ),
@@ -139,7 +139,8 @@ def audit(
     procedure: Annotated[
         bool,
         typer.Option(
-            "--procedure", help="Audit the way of releasing itself, against those who know it."
+            "--procedure",
+            help="Audit the way of releasing itself, against those who know its code.",
         ),
     ] = False,
     steps: Annotated[

@@ -31,6 +31,7 @@ class Explained:
 
     def show(self, out: Console) -> None:
         """Print what is guaranteed, what is not, each event's numbers and each region's drawing."""
+        from priste.policy.adversary_choice import ASSUMED
         from priste.results import percent
         from priste.results.wording import believed_words
 
@@ -41,7 +42,7 @@ class Explained:
         else:
             nothing = ("Nothing: this calibrator keeps no guarantee.",)
             _paragraphs(out, "What is guaranteed", nothing, style="red")
-        _paragraphs(out, "What is not guaranteed", explained.not_guaranteed)
+        _paragraphs(out, "What is not guaranteed", (*explained.not_guaranteed, ASSUMED))
         if explained.unguarded:
             _paragraphs(out, "What is not guarded", explained.unguarded, style="yellow")
         if self.cost:
@@ -69,7 +70,7 @@ def explain(
     policy: Annotated[Path, typer.Argument(help="The policy, a TOML file.")],
     foretold: Annotated[
         bool,
-        typer.Option("--forecast/--no-forecast", help="Also tell what to expect."),
+        typer.Option("--forecast/--no-forecast", help="Also state what to expect."),
     ] = True,
 ) -> Explained:
     """Say in plain words what a policy guarantees and against which adversary, and its cost."""

@@ -178,7 +178,7 @@ def status(
         bool, typer.Option("--json", help="Print one JSON document instead of words.")
     ] = False,
 ) -> None:
-    """Tell how the service of a state folder is doing."""
+    """Report the state of the service of a state folder."""
     with clean_errors():
         from priste.live.status import read_status
 

@@ -26,6 +26,7 @@ from priste.live.settings import PersonSettings, Settings
 from priste.live.sinks.serving import Serving
 from priste.live.status import lock_state, write_status
 from priste.policy import Policy, load_policy
+from priste.policy.adversary_choice import ASSUMED
 from priste.traces import Fix
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ class Person:
             "person": self.name,
             "adversary": policy.chosen_adversary.words,
             "events": {name: {"guarantee": words} for name, words in events.items()},
+            "assumes": ASSUMED,
         }
 
     def leakage(self) -> dict[str, Any]:
