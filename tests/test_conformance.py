@@ -315,10 +315,6 @@ class Outsider(Sure):
     """Says that its mean prior is one that is none of its priors, and learns more."""
 
     @property
-    def states_prior(self) -> bool:
-        return True
-
-    @property
     def every_mixture(self) -> bool:
         return False
 

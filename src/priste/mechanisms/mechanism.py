@@ -117,6 +117,11 @@ class Mechanism(ABC):
         return self._grid
 
     @property
+    def uses_belief(self) -> bool:
+        """Whether the table depends on where the user is predicted to be (see ``at_belief``)."""
+        return False
+
+    @property
     def outputs(self) -> int:
         """How many different outputs there are; they are numbered from 0."""
         return self._outputs
@@ -134,11 +139,6 @@ class Mechanism(ABC):
         For all cells l, l' and outputs o: ``E[l, o] <= exp(claimed_alpha * d(l, l')) * E[l', o]``
         with d the distance between the centres. Never below ``smallest_alpha()``.
         """
-
-    @property
-    def uses_belief(self) -> bool:
-        """Whether the table depends on where the user is predicted to be (see ``at_belief``)."""
-        return False
 
     @abstractmethod
     def with_budget(self, budget: float) -> Mechanism:

@@ -67,10 +67,6 @@ class KnownPrior(Adversary):
         """Return the mean of the priors."""
         return np.asarray(self.priors.mean(axis=0))
 
-    @property
-    def states_prior(self) -> bool:
-        return True
-
     def words(self) -> str:
         if len(self.priors) == 1:
             return "an adversary who holds one known prior about where the stream began"

@@ -95,10 +95,6 @@ class PriorsWithin(Adversary):
         """False: odds are bounded."""
         return False
 
-    @property
-    def states_prior(self) -> bool:
-        return True
-
     def words(self) -> str:
         starts = "first cells" if self.prior.ndim == 1 else "models and first cells"
         return (

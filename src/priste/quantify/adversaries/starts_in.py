@@ -55,10 +55,6 @@ class StartsIn(Adversary):
         mean[list(self.cells)] = 1.0 / len(self.cells)
         return mean
 
-    @property
-    def states_prior(self) -> bool:
-        return True
-
     def words(self) -> str:
         if len(self.cells) == 1:
             return "an adversary who knows the cell in which the stream began"
