@@ -140,8 +140,8 @@ class BadSamples(Changed):
 
 
 class BadColumn(Changed):
-    def column(self, output: int) -> np.ndarray:
-        return super().column(output)[::-1]
+    def likelihood(self, output: int) -> np.ndarray:
+        return super().likelihood(output)[::-1]
 
 
 class AnyBudget(Changed):
@@ -170,7 +170,7 @@ class NoJson(Changed):
         (BadClaim, "claimed_alpha"),
         (TellsAtZero, "must say nothing"),
         (BadSamples, "must follow the probabilities"),
-        (BadColumn, "column"),
+        (BadColumn, "likelihood"),
         (AnyBudget, "must raise InvalidParameter"),
         (TalksOfCells, "true cell"),
         (NoJson, "JSON"),

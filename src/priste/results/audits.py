@@ -96,7 +96,7 @@ def _column(
         return None
     stored = releases.likelihood(step) if isinstance(releases, Ledger) else None
     if stored is None:
-        return np.array(state.mechanism_at(release.budget).column(release.cell))
+        return np.array(state.mechanism_at(release.budget).likelihood(release.cell))
     cells = state.mechanism.grid.size
     if len(stored) != cells:
         raise InvalidParameter(
