@@ -302,7 +302,7 @@ def _synthetic(made: dict[str, dict[str, Any]]) -> str:
             rows,
         )
         + "Bold is above e^ε. Both programs take the box of their map from the true paths, before any noise. If the visit is the southernmost point of the data, the box reveals it, whatever ε is. "
-        "Both also fix the seed of their noise, so that whoever has the program knows the noise; here each file has random numbers of its own. "
+        "Both also fix the seed of their noise, so that everyone who has the program knows the noise; here each file has random numbers of its own. "
         "priste takes no map from guarded hours and snaps maps to a public lattice ([threat model](../explanation/threat-model.md)).\n\n"
     )
 

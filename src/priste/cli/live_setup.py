@@ -35,7 +35,7 @@ def setup(
     person: Annotated[str, typer.Option(help="The name under which releases are served.")] = "me",
     home: Annotated[str | None, typer.Option(help="Where you live, as 46.0131,7.0192.")] = None,
     reach_km: Annotated[
-        float, typer.Option(min=0.5, max=100, help="The map reaches so far around the home.")
+        float, typer.Option(min=0.5, max=100, help="How far the map reaches around the home.")
     ] = 5.0,
     trace: Annotated[
         Path | None,

@@ -74,7 +74,7 @@ class Protection:
     def show(self, out: Console) -> None:
         """Print what was written, what was left out and why, and the leakage of each event."""
         from priste.cli.tables import guarantee_table, metres_table, users_table
-        from priste.results.verdict import ASSUMED
+        from priste.policy.adversary_choice import ASSUMED
 
         batch = self.batch
         for line in batch.reading.lines():
@@ -178,7 +178,7 @@ def protect(
     reading: Reading = AS_IT_TELLS,
     overwrite: Overwrite = False,
 ) -> Protection:
-    """Release a file of locations under a policy; run it again to go on after a stop."""
+    """Release a file of locations under a policy; the same command continues a stopped run."""
     from priste.workers import preload
 
     if cluster is None:

@@ -8,6 +8,7 @@ from math import cos, radians
 from typing import Any
 
 from priste.live.point import Point
+from priste.policy.adversary_choice import ASSUMED
 
 GUARDED_NOW = "now: releases say nothing, and fixes are neither looked at nor counted"
 REFRESH = 10
@@ -28,7 +29,7 @@ def status_page(status: Mapping[str, Any], recent: Mapping[str, Sequence[Point]]
         f"<!doctype html><html lang=en><meta charset=utf-8><meta http-equiv=refresh "
         f"content={REFRESH}><title>priste live</title><style>{_STYLE}</style><h1>priste live</h1>",
         f"<p>Running since {_text(status['started'][:19])}Z, process {_text(status['process'])}. "
-        "This page tells which steps had a fix: it is only for you.</p>",
+        "This page shows which steps had a fix: it is only for you.</p>",
     ]
     for name, person in status["people"].items():
         parts.append(_person(name, person, recent.get(name, ())))
@@ -62,7 +63,8 @@ def _person(name: str, person: Mapping[str, Any], points: Sequence[Point]) -> st
     return (
         f"<h2>{_text(name)}</h2><table>"
         + "".join(f"<tr><th>{_text(key)}<td>{_text(value)}" for key, value in rows)
-        + f"</table><p>Guaranteed against {_text(person['adversary'])}:</p><table><tr><th>event"
+        + f"</table><p>Guaranteed against {_text(person['adversary'])}. {ASSUMED}</p><table>"
+        "<tr><th>event"
         f"<th>guarantee<th>leakage so far<th>largest belief{told}</table>"
         + _lines(person["in"], "from")
         + _lines(person["out"], "to")

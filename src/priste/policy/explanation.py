@@ -40,7 +40,8 @@ OUTSIDE = {
 class ExplainedEvent:
     """One event in words and numbers.
 
-    ``lowest`` and ``highest`` bound its probability before any release, over all starts.
+    ``lowest`` and ``highest`` bound its probability before any release, over all starts; of a
+    secret with more than two ``answers``, the probability of another answer than the last.
     ``epsilon`` is the bound on the ln of likelihood ratios, None where none is bounded; ``partly``
     tells that the clock cuts off a part of the time that was written.
     """
@@ -56,6 +57,7 @@ class ExplainedEvent:
     lowest: float
     highest: float
     partly: bool
+    answers: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -354,6 +356,7 @@ def _explained(policy: Policy, event: PolicyEvent, chances: NDArray[np.float64])
         lowest=float(chances.min()),
         highest=float(chances.max()),
         partly=event.partly,
+        answers=tuple(event.stated.answers),
     )
 
 

@@ -26,6 +26,7 @@ from priste import __version__
 from priste.errors import PristeError
 from priste.forecast import REFINED_RUNS
 from priste.policy import Policy, explain_policy
+from priste.policy.adversary_choice import ASSUMED
 from priste.policy.explanation import (
     Explanation,
     hours_as_written,
@@ -363,7 +364,7 @@ class Studio:
                 "summary": explained.summary,
                 "against": explained.against,
                 "guaranteed": explained.guaranteed,
-                "not_guaranteed": explained.not_guaranteed,
+                "not_guaranteed": (*explained.not_guaranteed, ASSUMED),
                 "unguarded": explained.unguarded,
                 "read_when_drafted": hours_read_when_drafted(policy),
                 "mechanism": noise_words(setting.get("mechanism")),
