@@ -161,8 +161,8 @@ class Studio:
     def close(self) -> None:
         """End all work and remove all that was uploaded."""
         self._closed = True
+        self.jobs.close()  # first: sessions have nothing to cancel then
         self.sessions.close()
-        self.jobs.close()
 
     # ------------------------------------------------------------------ the page and its map
 
