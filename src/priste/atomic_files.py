@@ -147,7 +147,9 @@ def private_folder(path: PathLike) -> Path:
             "choose another place."
         )
     if hasattr(os, "getuid") and found.st_uid != os.getuid():
-        raise OutputError(f"The folder {str(folder)!r} belongs to somebody else. It was not used.")
+        raise OutputError(
+            f"The folder {str(folder)!r} belongs to another account. It was not used."
+        )
     if found.st_mode & 0o077:
         raise OutputError(
             f"The folder {str(folder)!r} lets others in (mode {found.st_mode & 0o777:o}), who may "

@@ -34,10 +34,10 @@ PROBED = 16
 """How many releases a stream has at least where time is short, and how many are timed to know."""
 
 LENIENT = 2.0
-"""A stream that takes so many times as long as it should is ended where it is."""
+"""A stream that takes this many times as long as it should is ended where it is."""
 
 FAR_HOURS = 6.0
-"""Time far from the events is followed in stretches of so many hours."""
+"""Time far from the events is followed in stretches of this many hours."""
 
 GOLDEN = (math.sqrt(5) - 1) / 2
 """Multiples of it, without their whole parts, lie evenly in [0, 1) however many there are."""
@@ -55,13 +55,13 @@ PATIENT_SECONDS = 60.0
 and how long the first two may take."""
 
 AGAINST = {
-    "own": "also against somebody who knows your earlier days",
-    "roaming": "also against somebody who does not know your home",
-    "narrow": "also against somebody who takes people to move less far",
-    "wide": "also against somebody who takes people to move farther",
-    "plain": "also against somebody who knows no hours of the day",
-    "day": "also against somebody who knows the hours of the day",
-    "week": "also against somebody who knows the hours of the week",
+    "own": "also against an adversary who knows your earlier days",
+    "roaming": "also against an adversary who does not know your home",
+    "narrow": "also against an adversary who takes people to move less far",
+    "wide": "also against an adversary who takes people to move farther",
+    "plain": "also against an adversary who knows no hours of the day",
+    "day": "also against an adversary who knows the hours of the day",
+    "week": "also against an adversary who knows the hours of the week",
 }
 """What is guarded against by each model of a family but the first, in words."""
 
@@ -218,7 +218,7 @@ class Trial:
         return cls(policy, released, seed, share, policy.steps, steps, most, opened)
 
     def within(self, seconds: float | None, streams: int) -> Trial:
-        """Return the trial with as many releases of a stream as so many streams have time for.
+        """Return the trial with as many releases of a stream as this many streams have time for.
 
         A few releases are timed for that. It has ``FEWEST_RELEASES`` at least.
         """
@@ -297,7 +297,7 @@ def refined_forecast(
 
     For somebody who waits: the first row comes as soon as there is one, and the last rests on
     ``runs`` streams, or on as many as were begun within ``seconds`` of computing. Rows are
-    those of :func:`quick_forecast` with so many runs. The first two streams may take
+    those of :func:`quick_forecast` with this many runs. The first two streams may take
     ``first_seconds``; ``on_trial`` (done, total, metres) is called after each of their
     releases with how far they were off on average so far. What it raises passes through.
     """
@@ -343,7 +343,7 @@ def forecast(
     ``neighbour_runs`` streams of the policy, with the same random numbers; their figures are those
     of the policy, changed by how these streams differ; with ``"models"`` they are the policy
     without each of its models but the first. A stream has about ``releases`` releases; unless
-    ``steps`` asks for the first so many steps of the clock, see :func:`followed_steps`. With
+    ``steps`` asks for that many first steps of the clock, see :func:`followed_steps`. With
     ``seconds`` of computing streams have fewer releases where that would take longer; how many
     depends on the machine. After Ctrl-C the forecast is made of the streams that are done, if there
     are two. ``on_row`` is called with the first two streams of the policy.

@@ -70,7 +70,7 @@ SURE = 0.999
 """... or fewer, where fewer have this probability together."""
 
 MOST = 0.901
-"""If they have less than this, it splits so many groups of all sources instead.
+"""If they have less than this, it splits this many groups of all sources instead.
 
 No number of equally likely sources has just this share, so it does not hang on a last bit.
 """

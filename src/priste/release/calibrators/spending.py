@@ -55,7 +55,7 @@ LONGEST_MEMORY = 500
 """How many steps after its event count, at most."""
 
 WALKED, WALKED_CELLS = 24, 1_000_000
-"""So many of these are walked, or more while their cells together are at most so many."""
+"""This many of these are walked, or more while their cells together are at most this many."""
 
 TAIL = 12
 """Beyond them the distance falls as it did on average over this many of the last steps."""
