@@ -345,7 +345,7 @@ def test_audit_of_a_foreign_trace(finished: Path) -> None:
     for cell, leakage in zip(
         PATHS["ada"], found["users"][0]["events"]["visit"]["leakage"], strict=True
     ):
-        quantifier.observe(policy.mechanism.column(cell))
+        quantifier.observe(policy.mechanism.likelihood(cell))
         assert leakage == pytest.approx(quantifier.leakage().value, rel=SAME_LEAKAGE)
     weaker = told(*where, "--alpha", 0.01)
     assert weaker["verdict"] == "kept"

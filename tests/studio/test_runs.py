@@ -63,6 +63,32 @@ RECURRING = {
 """Two days that are guarded each, against who may know home: a cap on beliefs, one way of odds."""
 
 
+TOGETHER = {
+    **copy.deepcopy(SMALL_SETTING),
+    "regions": [
+        {"name": "clinic", "cells": [9, 10]},
+        {"name": "lawyer", "cells": [5]},
+        {"name": "home", "cells": [0]},
+    ],
+    "events": [
+        {"name": "at clinic", "formula": 'presence(clinic, "05:00-08:00")'},
+        {"name": "at lawyer", "formula": 'presence(lawyer, "05:00-08:00")'},
+    ],
+    "secrets": [
+        {"name": "which", "together": ["at clinic", "at lawyer"]},
+        {
+            "name": "evening",
+            "answers": [
+                {"name": "home", "formula": "at(home, 10)"},
+                {"name": "lawyer", "formula": "at(lawyer, 10)"},
+            ],
+            "guarantee": {"epsilon": 1.1},
+        },
+    ],
+}
+"""Which of two places, at several times; and a secret with an answer for each of two."""
+
+
 @pytest.fixture(scope="module")
 def made(studio: RunningStudio, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Return a tab with a finished run: (tab, run id, messages)."""
@@ -146,6 +172,64 @@ def test_caps_homes_and_every_day_are_as_on_the_command_line(tab: Tab, tmp_path:
     for step, release in zip(said["step"], written, strict=True):
         assert [each["leakage"] for each in step["events"]] == list(release.leakage)
         assert [each["surest"] for each in step["events"]] == list(release.belief)
+
+
+def test_secrets_with_several_answers_are_read_run_and_exported(tab: Tab, tmp_path: Path) -> None:
+    """No two answers are told apart by more than the guarantee, on the page as in its exports."""
+    tab.open_small_world(tmp_path)
+    which, evening = tab.post("events", {"setting": TOGETHER})["secrets"]
+    assert which["answers"] == [
+        "at clinic and at lawyer",
+        "at clinic only",
+        "at lawyer only",
+        "neither",
+    ]
+    assert array(which["steps"]).tolist() == [5, 6, 7]
+    assert evening["answers"] == ["home", "lawyer", "neither"]
+    assert "3 answers" in evening["sentence"]
+    chances = tab.post("chances", {"setting": TOGETHER})["events"]
+    assert [each["event"] for each in chances] == ["which", "evening"]
+    run, said = tab.run(TOGETHER, seed=SEED)
+    assert said["done"][0]["verdict"] == "kept", said
+    assert [each["answers"] for each in said["start"][0]["events"]] == [4, 3]
+    folder = protect(tmp_path, tab.export(run, "policy.toml"))
+    assert tab.export(run, "released") == (folder / "trips.released.csv").read_bytes()
+    assert tab.export(run, "report.html") == (folder / "report.html").read_bytes()
+    policy = load_policy(folder / "policy.toml")
+    assert list(policy.events) == ["which", "evening"]
+    ledger = read_ledgers(folder / "trips.released.csv.ledger.csv")["ada"]
+    columns = columns_of_releases(policy, ledger)
+    # An independent look: each statement about the two places, as an event of its own.
+    clinic, lawyer = policy.events["which"].event.events.values()
+    for event in (clinic, lawyer, clinic | lawyer, clinic & lawyer, clinic & ~lawyer):
+        asked = Quantifier(policy.models, event, policy.chosen_adversary.adversary)
+        for column in columns:
+            asked.observe(column)
+        assert asked.leakage().value <= 0.8 + CLOSE
+    for prior in ("worst", "uniform"):
+        told = tab.post(f"runs/{run}/prior", {"prior": prior})["events"]
+        assert [each["name"] for each in told] == ["which", "evening"]
+
+
+@pytest.mark.parametrize(
+    ("secret", "words"),
+    [
+        ({"name": "one", "together": ["at clinic"]}, "at least two"),
+        ({"name": "both", "answers": [
+            {"name": "clinic", "formula": "at(clinic, 6)"},
+            {"name": "any", "formula": "presence(clinic, 5..7)"},
+        ]}, "exclude each other"),
+    ],
+)  # fmt: skip
+def test_secrets_that_cannot_be_say_why(
+    tab: Tab, tmp_path: Path, secret: dict[str, Any], words: str
+) -> None:
+    """A mistake in a secret is told with it, and the events stay readable."""
+    tab.open_small_world(tmp_path)
+    found = tab.post("events", {"setting": {**TOGETHER, "secrets": [secret]}})
+    assert all(each["ok"] for each in found["events"])
+    assert not found["secrets"][0]["ok"]
+    assert words in found["secrets"][0]["problem"]["message"]
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def audit_stream(
     >>> from priste import Grid, MarkovModel, PlanarLaplace, presence
     >>> grid = Grid(rows=2, columns=2, cell_size=1.0)
     >>> model = MarkovModel.gaussian(grid, sigma=1.0)
-    >>> column = PlanarLaplace(grid, alpha=1.0).column(0)
+    >>> column = PlanarLaplace(grid, alpha=1.0).likelihood(0)
     >>> found = audit_stream(model, {"corner": presence([0], [1])}, [column, None])
     >>> found["corner"].leakage[0] > 0, len(found["corner"].leakage)
     (True, 2)

@@ -47,6 +47,7 @@ class Audited:
         from priste.results import moved, percent, who_learns_most, within
         from priste.results.wording import (
             any_prior_words,
+            believed_words,
             from_to,
             reached_words,
             recurrence_words,
@@ -65,6 +66,7 @@ class Audited:
         line = of.policy.timeline
         for name, (user, found) in of.worst().items():
             event = of.policy.events[name]
+            answers = len(event.stated.answers)
             good = within(found.max, event.epsilon) and found.kept
             whose = f" (user {user})" if len(of.users) > 1 else ""
             word = Text("within" if good else "ABOVE", style="green" if good else "bold red")
@@ -85,7 +87,8 @@ class Audited:
             out.print(f"  {said}", markup=False)
             if found.adversary != AnyPrior():
                 surest = percent(max(found.highest_belief, default=0.0))
-                out.print(f"  That adversary can get {surest} sure that it happened.")
+                of_what = "that it happened" if answers == 2 else "of one of its answers"
+                out.print(f"  That adversary can get {surest} sure {of_what}.")
                 out.print(f"  {any_prior_words(found)}")
             others = dict(of.otherwise[user][name])
             if found.any_movement:
@@ -97,7 +100,8 @@ class Audited:
                     out.print(f"    {moved(value)} to an adversary {how}", markup=False)
             after = found.belief[-1] if found.belief else found.prior_belief
             beliefs = from_to(found.prior_belief, after)
-            out.print(f"  an adversary with a uniform prior believes {beliefs}\n")
+            said = believed_words(event.event.answers)
+            out.print(f"  an adversary with a uniform prior believes {said}: {beliefs}\n")
         for name, recurring in of.recurrences().items():
             out.print(f"Not guaranteed: {recurrence_words(name, recurring)}", markup=False)
         out.print(f"{of.verdict.sentence} {ASSUMED}" if of.ours else ASSUMED)

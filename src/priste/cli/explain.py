@@ -33,6 +33,7 @@ class Explained:
         """Print what is guaranteed, what is not, each event's numbers and each region's drawing."""
         from priste.policy.adversary_choice import ASSUMED
         from priste.results import percent
+        from priste.results.wording import believed_words
 
         explained = self.explanation
         _paragraphs(out, "In short", explained.summary)
@@ -56,7 +57,10 @@ class Explained:
             out.print(f"    speaks of {steps}, {when}; {event.worlds} worlds")
             low, high = percent(event.lowest), percent(event.highest)
             likely = f"{low} to {high}, depending on" if low != high else f"{low}, whatever"
-            out.print(f"    before any release its probability is {likely} the start")
+            what = "its probability"
+            if len(event.answers) > 2:
+                what = f"the probability {believed_words(event.answers)}"
+            out.print(f"    before any release {what} is {likely} the start")
         for name, drawing in explained.drawings.items():
             out.print(f"\n[bold]Region {name}[/bold]")
             out.print(Padding(Text(drawing), (0, 0, 0, 2)))

@@ -16,7 +16,6 @@ from priste.cli.console import (
     notices,
     print_json,
     printing,
-    progress,
     results,
     warn_of_seed,
 )
@@ -224,8 +223,8 @@ def _run(settings: Settings, beside_earlier: bool) -> None:
 
     async def serve() -> None:
         service = Service(settings, releases=None if beside_earlier else LiveReleases())
-        with progress("Reading policies and continuing streams"):
-            service.open()
+        notices().print("Reading policies and continuing streams")  # a bar would need a thread
+        service.open()
         log_to_stderr()
         await service.run(lambda running: _greet(running, notices()))
 

@@ -54,6 +54,13 @@ PATIENT_SECONDS = 60.0
 """How many streams a refined forecast simulates at most, after how long it begins no more of them,
 and how long the first two may take."""
 
+SMALL_MAP = 500
+LEAST_REFINED = 14
+"""Up to so many cells a stream of a refined forecast has ``QUICK_RELEASES`` releases. On larger
+maps it has fewer, in proportion, but so many at least: a release takes longer there, and whoever
+waits gets more streams instead. The number follows from the map alone, so that two settings on one
+map are tried at the same steps."""
+
 AGAINST = {
     "own": "also against an adversary who knows your earlier days",
     "roaming": "also against an adversary who does not know your home",
@@ -301,7 +308,9 @@ def refined_forecast(
     ``first_seconds``; ``on_trial`` (done, total, metres) is called after each of their
     releases with how far they were off on average so far. What it raises passes through.
     """
-    trial = Trial.of(policy, trace, seed=seed, most=QUICK_RELEASES)
+    fewer = QUICK_RELEASES * SMALL_MAP // policy.grid.size
+    most = min(QUICK_RELEASES, max(LEAST_REFINED, fewer))
+    trial = Trial.of(policy, trace, seed=seed, most=most)
     chosen = next(neighbours_of(trial.policy))
     total, done = FEWEST_RUNS * int(trial.followed().sum()), 0
     began = thread_time()
@@ -416,8 +425,8 @@ def followed_steps(
 
     The first ``steps``, or all, if they are no more than ``most``. Of more, those near the first
     occurrence of each event that has any, at most half of ``most`` (every so many of them), and far
-    from all events stretches of ``FAR_HOURS``, evenly over the clock, others for each ``run``. At
-    other steps a forecast is silent.
+    from all events stretches of ``FAR_HOURS``, or of half of ``most``, evenly over the clock,
+    others for each ``run``. At other steps a forecast is silent.
     """
     occurrences: dict[str, PolicyEvent] = {}
     for each in policy.events.values():
@@ -445,7 +454,7 @@ def followed_steps(
     far = released & ~near_events(
         policy.steps, [each.event for each in policy.events.values()], reach
     )
-    length = max(1, round(FAR_HOURS * 3600 / seconds))
+    length = max(1, min(round(FAR_HOURS * 3600 / seconds), most // 2))
     blocks = [
         kept
         for begin in range(0, policy.steps, length)

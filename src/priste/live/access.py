@@ -23,6 +23,7 @@ from starlette.requests import Request
 from priste.atomic_files import write_file
 from priste.errors import OutputExists
 from priste.live.addresses import is_loopback, secret_from
+from priste.live.protocols.fields import UNKNOWN_DEVICE
 
 OWNER_FILE = "owner.token"
 
@@ -119,7 +120,10 @@ class Access:
 
     def refuse_unknown(self, request: Request) -> NoReturn:
         """Raise for a person or device that is not known what a wrong token would raise."""
-        self._check(request)
+        try:
+            self._check(request)
+        except Refused as refusal:
+            raise Refused(refusal.status, UNKNOWN_DEVICE) from None
         raise Refused(401)
 
     def _check(self, request: Request, *tokens: str) -> None:

@@ -359,11 +359,15 @@ class Stream:
         expected = ExactDistribution(node.state.predicted()).draw(self._bits)
         return node.rule.draw(expected, self._bits).output
 
-    def prepare(self) -> None:
+    def prepare(self, step: int | None = None) -> None:
         """Choose the table of the next step before it is over: it follows from past releases.
 
-        Then the end of a step waits for a draw and the disk only.
+        Then the end of a step waits for a draw and the disk only. With ``step`` choose that of a
+        later one; the steps before it become silent.
         """
+        if step is not None and step > self.next_step:
+            self._roll(step)
+            self._protector.release(None, step=step - self.origin - 1)
         self._roll(self.next_step)
         with suppress(ReleaseRefused):  # which the release will meet, and say
             _ = self._protector.node.rule

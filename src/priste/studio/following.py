@@ -30,7 +30,8 @@ from priste.results import (
     usefulness,
     verdict,
 )
-from priste.studio.event_reading import chance_before, steps_of
+from priste.results.true_steps import NONE
+from priste.studio.event_reading import answers_of, chance_before, steps_of
 from priste.studio.policies import Policies
 from priste.studio.wire import whole_numbers
 from priste.studio.worker import Tell
@@ -89,8 +90,8 @@ def follow(policies: Policies, order: RunOrder, tell: Tell) -> tuple[dict[str, A
     """Release a person's steps one by one, telling of each; return a summary and what was made."""
     policy, past = own_policy(policies, order), _past(order)
     cells = policy.stream_cells(order.trace, () if past is None else guarded_by(past, policy))
-    truth = policy.cells(order.trace).cells[: len(cells)]
-    positions = true_steps(policy, order.trace, len(truth))
+    positions = true_steps(policy, order.trace, len(cells))
+    truth = tuple(None if cell == NONE else cell for cell in positions.cells.tolist())
     population = KnownPrior(policy.population)
     known = [Quantifier(policy.models, each.event, population) for each in policy.events.values()]
     tell("start", _start(policy, order, len(truth), known))
@@ -222,6 +223,7 @@ def _event(policy: Policy, event: PolicyEvent, known: Quantifier) -> dict[str, A
         "name": event.label,
         "event": event.name,
         "text": event.text,
+        "answers": len(answers_of(event.event)) or 2,
         "guarantee": event.guaranteed,
         "bound": event.epsilon if guarantee.belief_cap is None else None,
         "cap": guarantee.belief_cap,

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -26,7 +27,11 @@ from priste.errors import PristeError
 from priste.forecast import REFINED_RUNS
 from priste.policy import Policy, explain_policy
 from priste.policy.adversary_choice import ASSUMED
-from priste.policy.explanation import Explanation
+from priste.policy.explanation import (
+    Explanation,
+    hours_as_written,
+    hours_read_when_drafted,
+)
 from priste.release import CALIBRATORS
 from priste.studio import exporting
 from priste.studio.basemap import Basemap
@@ -35,10 +40,11 @@ from priste.studio.following import RunOrder
 from priste.studio.job_queue import Jobs
 from priste.studio.jobs_at_work import ForecastOrder, PriorOrder
 from priste.studio.live_watch import Watch
-from priste.studio.opened_world import opened, regrounded
+from priste.studio.opened_world import opened, redrafted, regrounded
 from priste.studio.opening import (
     Source,
     another_person,
+    drafted_again,
     open_file,
     open_town,
     with_policy,
@@ -122,6 +128,7 @@ class Studio:
             ("POST", f"{session}/person", self._person),
             ("POST", f"{session}/policy/open", self._open_policy),
             ("POST", f"{session}/ground", self._ground),
+            ("POST", f"{session}/draft", self._draft),
             ("POST", f"{session}/events", self._events),
             ("POST", f"{session}/chances", self._chances),
             ("POST", f"{session}/explain", self._explain),
@@ -317,12 +324,25 @@ class Studio:
         moved = await asyncio.to_thread(regrounded, source, setting, changes)
         return answer(await asyncio.to_thread(opened, source, moved))
 
+    async def _draft(self, request: Request) -> Response:
+        """Draft again without the hours that a setting guards, and keep what was painted."""
+        session, body = self._session(request), await body_of(request)
+        source, setting = session.opened(), setting_of(body)
+
+        def draft() -> tuple[Source, dict[str, Any]]:
+            written = hours_as_written(source.policy(setting)).values()
+            again = drafted_again(source, list(dict.fromkeys(chain(*written))))
+            return again, opened(again, redrafted(again, setting))
+
+        found, shown = await asyncio.to_thread(draft)
+        session.take(found)
+        return answer(shown)
+
     # ------------------------------------------------------------------ what a setting means
 
     async def _events(self, request: Request) -> Response:
         source, body = self._session(request).opened(), await body_of(request)
-        found = await asyncio.to_thread(read_events, setting_of(body), source.files)
-        return answer({"events": found})
+        return answer(await asyncio.to_thread(read_events, setting_of(body), source.files))
 
     async def _chances(self, request: Request) -> Response:
         session, body = self._session(request), await body_of(request)
@@ -346,6 +366,7 @@ class Studio:
                 "guaranteed": explained.guaranteed,
                 "not_guaranteed": (*explained.not_guaranteed, ASSUMED),
                 "unguarded": explained.unguarded,
+                "read_when_drafted": hours_read_when_drafted(policy),
                 "mechanism": noise_words(setting.get("mechanism")),
                 "policy": policy.source,
                 "cells": policy.grid.size,

@@ -67,11 +67,6 @@ class KnownPrior(Adversary):
         """Return the mean of the priors."""
         return np.asarray(self.priors.mean(axis=0))
 
-    @property
-    def states_prior(self) -> bool:
-        """True."""
-        return True
-
     def words(self) -> str:
         """Return who is meant, as part of a sentence."""
         if len(self.priors) == 1:

@@ -95,11 +95,6 @@ class PriorsWithin(Adversary):
         """False: odds are bounded."""
         return False
 
-    @property
-    def states_prior(self) -> bool:
-        """True."""
-        return True
-
     def words(self) -> str:
         """Return who is meant, as part of a sentence."""
         starts = "first cells" if self.prior.ndim == 1 else "models and first cells"

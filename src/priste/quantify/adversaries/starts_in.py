@@ -55,11 +55,6 @@ class StartsIn(Adversary):
         mean[list(self.cells)] = 1.0 / len(self.cells)
         return mean
 
-    @property
-    def states_prior(self) -> bool:
-        """True."""
-        return True
-
     def words(self) -> str:
         """Return who is meant, as part of a sentence."""
         if len(self.cells) == 1:

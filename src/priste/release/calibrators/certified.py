@@ -239,7 +239,7 @@ class _Search:
         elif self._outputs * mechanism.grid.size <= WHOLE_TABLE:
             columns = mechanism.emission().take(asked, axis=1)
         else:  # most budgets that are looked at never need the whole table
-            columns = mechanism.columns(outputs)
+            columns = mechanism.likelihoods(outputs)
         possible = columns.any(axis=0)
         if not possible.all():  # an output that is never released tells nothing
             asked, columns = asked[possible], columns[:, possible]

@@ -2,9 +2,10 @@
 
 import { button, choice, element, field, show } from "./elements.js";
 import { openLive } from "./live.js";
+import { guarded, spoken } from "./secrets.js";
 import { settingOf } from "./setting.js";
 import { weekPicture } from "./week_picture.js";
-import { dateWords, metres, percent, plural } from "./words.js";
+import { dateWords, lengthWords, metres, percent, plural } from "./words.js";
 import { loadWorld, nearestCity } from "./world.js";
 
 const CELLS = ["0.1", "0.2", "0.3", "0.5", "0.65", "1", "2", "5"];
@@ -39,6 +40,7 @@ export function openWeek(store, view, { open, api, close, openPolicy }) {
   show(
     view,
     element("h2", { tabindex: "-1" }, "This week"),
+    ground.person,
     whole,
     picture,
     secrets,
@@ -111,10 +113,10 @@ export function openWeek(store, view, { open, api, close, openPolicy }) {
     ground.update(world);
   });
 
-  store.watch(["world", "regions", "events"], () => {
+  store.watch(["world", "regions", "events", "secrets"], () => {
     const world = store.get("world");
     if (!world) return;
-    const events = store.get("events");
+    const events = guarded(store);
     const steps = [...new Set(events.flatMap((event) => (event.answer?.ok ? [...event.answer.steps] : [])))];
     show(
       picture,
@@ -123,7 +125,7 @@ export function openWeek(store, view, { open, api, close, openPolicy }) {
         clock: world.clock,
         cells: world.trace.cells,
         regions: store.get("regions"),
-        events,
+        events: spoken(store.get("events"), store.get("secrets")),
         steps,
       }),
     );
@@ -197,7 +199,6 @@ export function openWeek(store, view, { open, api, close, openPolicy }) {
     const node = element(
       "div",
       { class: "list" },
-      person,
       element(
         "details",
         {},
@@ -254,12 +255,13 @@ export function openWeek(store, view, { open, api, close, openPolicy }) {
     };
     return {
       node,
+      person,
       update({ source, map, clock, setting }) {
         words.textContent = `${plural(map.columns, "column")} and ${plural(map.rows, "row")} of cells, ${plural(clock.steps, "step")}. Smaller cells and shorter steps say more and take longer.`;
         const cells = CELLS.map((each) => [each, metres(1000 * Number(each))]);
         const wide = String(map.cellSize);
         fill(size, options(cells, wide, metres(1000 * map.cellSize)), wide);
-        fill(step, options(STEPS, setting.clock.step, setting.clock.step), setting.clock.step);
+        fill(step, options(STEPS, setting.clock.step, lengthWords(setting.clock.step)), setting.clock.step);
         const long = String((clock.steps * clock.step_seconds) / 604800);
         const lengths = WEEKS.map((each) => [String(each), plural(each, "week")]);
         const days = Math.ceil(Number(long) * 7);
