@@ -56,10 +56,10 @@ and how long the first two may take."""
 
 SMALL_MAP = 500
 LEAST_REFINED = 14
-"""Up to so many cells a stream of a refined forecast has ``QUICK_RELEASES`` releases. On larger
-maps it has fewer, in proportion, but so many at least: a release takes longer there, and whoever
-waits gets more streams instead. The number follows from the map alone, so that two settings on one
-map are tried at the same steps."""
+"""Up to this many cells a stream of a refined forecast has ``QUICK_RELEASES`` releases. On larger
+maps it has fewer, in proportion, but at least ``LEAST_REFINED``: a release takes longer there, and
+more streams fit into the same time. The number follows from the map alone, so that two settings on
+one map are tried at the same steps."""
 
 AGAINST = {
     "own": "also against an adversary who knows your earlier days",

@@ -84,7 +84,7 @@ No number of equally likely sources has just this share, so it does not hang on 
 
 REST = 16
 """Into so many rectangles the guesses of the other sources are put, each one group: who is where
-the models hardly expect anybody is then released near it."""
+the models hardly expect a person is then released near it."""
 
 NEAREST = 4
 """To how many of its cheapest targets, and of the likeliest, each source may be sent."""
