@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 MANY_FIXES = 2
-"""With more fixes than so many for each release, it is said that a step has one release."""
+"""With more fixes than this many for each release, it is said that a step has one release."""
 
 COMPARED_SECONDS = 20.0
 """How long it is computed, after a run, what adversaries with any prior learn."""
@@ -101,8 +101,8 @@ class Protection:
             )
         if batch.continued:
             out.print(
-                f"The streams of {_people(batch.continued)} go on from earlier releases, which "
-                "count. Somebody else under the same name needs another one (--as-user)."
+                f"The streams of {_people(batch.continued)} continue from earlier releases, which "
+                "count. Another person under the same name needs another one (--as-user)."
             )
         if self.quarantined:
             out.print(f"Nothing could be released for {_people(self.quarantined)}:")

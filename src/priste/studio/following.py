@@ -38,8 +38,8 @@ from priste.studio.worker import Tell
 from priste.traces import Trace
 
 GOES_ON = (
-    "Something was released about this person before, up to {}. The run goes on from there: those "
-    "releases count, and none of them is drawn again."
+    "Something was released about this person before, up to {}. The run continues from there: "
+    "those releases count, and none of them is drawn again."
 )
 
 MOST_WORST = 8
