@@ -156,7 +156,7 @@ def private_folder(path: PathLike) -> Path:
             "folder",
         )
     if hasattr(os, "getuid") and found.st_uid != os.getuid():
-        raise _refused("belongs to somebody else", folder, "It was not used.", "folder")
+        raise _refused("belongs to another account", folder, "It was not used.", "folder")
     if found.st_mode & 0o077:
         raise _refused(
             f"lets others in (mode {found.st_mode & 0o777:o}), who may have read or changed what "

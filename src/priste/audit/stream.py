@@ -172,7 +172,7 @@ def asked_at_every_step(
     steps: int,
     family: Family = "joint",
 ) -> Quantifier:
-    """Return a quantifier for streams of so many steps whose leakage is asked for after each.
+    """Return a quantifier for streams of this many steps whose leakage is asked for after each.
 
     Going forward then takes a row for each first cell, and going back a move for each release:
     what is less.

@@ -8,6 +8,8 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from functools import cache
 from typing import ParamSpec, TypeVar
 
@@ -30,13 +32,15 @@ def in_a_child(
 ) -> Result:
     """Return what a function returns, and leave nothing else: it runs in a process that ends.
 
-    For reading recordings, whose libraries take 100 MB. Arguments, result and errors are copied.
-    Where a process cannot be forked safely (other threads, other systems) it runs here.
+    For reading policies and recordings, whose libraries take up to 120 MB. Arguments, result and
+    errors are copied. Where a process cannot be forked safely (other threads, other systems), or
+    was killed, the function runs here.
     """
-    if sys.platform != "linux" or threading.active_count() > 1:
-        return work(*given, **named)
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as child:
-        return child.submit(work, *given, **named).result()
+    if sys.platform == "linux" and threading.active_count() == 1:
+        forked = multiprocessing.get_context("fork")
+        with suppress(BrokenProcessPool), ProcessPoolExecutor(1, mp_context=forked) as child:
+            return child.submit(work, *given, **named).result()
+    return work(*given, **named)
 
 
 def give_memory_back() -> None:

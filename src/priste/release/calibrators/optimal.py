@@ -77,14 +77,14 @@ SURE = 0.999
 """... or fewer, where fewer have this probability together."""
 
 MOST = 0.901
-"""If they have less than this, it splits so many groups of all sources instead.
+"""If they have less than this, it splits this many groups of all sources instead.
 
 No number of equally likely sources has just this share, so it does not hang on a last bit.
 """
 
 REST = 16
 """Into so many rectangles the guesses of the other sources are put, each one group: who is where
-the models hardly expect anybody is then released near it."""
+the models hardly expect a person is then released near it."""
 
 NEAREST = 4
 """To how many of its cheapest targets, and of the likeliest, each source may be sent."""

@@ -45,7 +45,7 @@ from priste.release.accountant import PredictionSnapshot, StateSnapshot
 FORMAT, VERSION = "priste-checkpoint", 1
 
 EVERY = 100
-"""Steps from one checkpoint to the next: so many are replayed at most. Writing one takes about as
+"""Steps from one checkpoint to the next: this many are replayed at most. Writing one takes about as
 long as one step, so that a stream is slower by about one part in a hundred."""
 
 LARGEST = 2**28
