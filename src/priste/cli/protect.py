@@ -194,7 +194,7 @@ def protect(
         uncovered_combinations,
         workload,
     )
-    from priste.report import MOST_SHOWN, run_reports, write_html
+    from priste.report import MOST_SHOWN, is_short, run_reports, write_html
     from priste.results import summarise_run
     from priste.traces import released_suffix
 
@@ -255,6 +255,7 @@ def protect(
     of_user = policy_of_everybody(loaded, places, place, traces)
     # The report of a single stream finds the same, unless it counts earlier releases too.
     twice = report is not None and len(batch.ledgers) == 1 and not batch.continued
+    twice = twice and compare > 0 and is_short(loaded, shown)
     any_prior = None if twice else _any_prior(loaded, shown, of_user, compare)
     if report is not None:
         summary = None
@@ -275,9 +276,10 @@ def protect(
                 of_user=of_user,
                 seed=seed,
                 show_truth=show_truth,
+                any_prior=twice or (any_prior is not None and any_prior.complete),
                 on_progress=tell,
             )
-        if twice and compare:
+        if twice:
             any_prior = _any_prior_of(loaded, reports[0])
         with progress("Drawing the report"):
             write_html(reports, report, summary=summary, overwrite=overwrite)
