@@ -168,7 +168,7 @@ def test_another_key_is_refused(
 
 def test_people_who_are_gone_are_refused(begun: Path) -> None:
     """The input must still hold everybody."""
-    refused(begun, "1 users whom the input", {"ada": PATHS["ada"]})
+    refused(begun, "1 users who are no longer", {"ada": PATHS["ada"]})
 
 
 def test_a_workspace_that_was_removed_is_not_begun_anew(begun: Path) -> None:
