@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import ctypes
-import multiprocessing
+import pickle
+import subprocess
 import sys
-import threading
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
 from functools import cache
 from typing import ParamSpec, TypeVar
 
+from priste.errors import PristeError
+
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
+
+_CHILD = """
+import os, pickle, sys
+answer = os.fdopen(os.dup(1), "wb")
+os.dup2(2, 1)  # what the work prints is no answer
+from priste.errors import PristeError
+work, given, named = pickle.load(sys.stdin.buffer)
+try:
+    result = work(*given, **named)
+except PristeError as problem:
+    result = problem
+with answer:
+    pickle.dump(result, answer)
+"""
 
 
 @cache
@@ -32,15 +45,21 @@ def in_a_child(
 ) -> Result:
     """Return what a function returns, and leave nothing else: it runs in a process that ends.
 
-    For reading policies and recordings, whose libraries take up to 120 MB. Arguments, result and
-    errors are copied. Where a process cannot be forked safely (other threads, other systems), or
-    was killed, the function runs here.
+    For reading recordings, whose libraries take 110 MB. Arguments, result and errors of priste
+    are copied. Where the process fails otherwise the function runs here.
     """
-    if sys.platform == "linux" and threading.active_count() == 1:
-        forked = multiprocessing.get_context("fork")
-        with suppress(BrokenProcessPool), ProcessPoolExecutor(1, mp_context=forked) as child:
-            return child.submit(work, *given, **named).result()
-    return work(*given, **named)
+    done = subprocess.run(
+        [sys.executable, "-c", _CHILD],
+        input=pickle.dumps((work, given, named)),
+        stdout=subprocess.PIPE,
+        check=False,
+    )
+    if done.returncode != 0:
+        return work(*given, **named)
+    result = pickle.loads(done.stdout)
+    if isinstance(result, PristeError):
+        raise result
+    return result  # type: ignore[no-any-return]
 
 
 def give_memory_back() -> None:

@@ -16,7 +16,7 @@ from priste.atomic_files import private_folder
 from priste.errors import OutputError, StateError
 from priste.live.access import owner_token
 from priste.live.clock import SteadyClock
-from priste.live.freed_memory import give_memory_back, in_a_child
+from priste.live.freed_memory import give_memory_back
 from priste.live.logs import quiet_libraries, tell
 from priste.live.person_stream import Releases, Stream, Taken
 from priste.live.point import Point
@@ -278,10 +278,7 @@ class Service:
             for address in person.inputs:
                 sources()[address.kind].check(address, person)
         # The streams try the events themselves, from where they begin: twice takes seconds.
-        policies = [
-            in_a_child(load_policy, person.policy, try_events=False)
-            for person in self.settings.people
-        ]
+        policies = [load_policy(person.policy, try_events=False) for person in self.settings.people]
         private_folder(self.settings.state)
         self._lock = lock_state(self.settings.state)
         try:

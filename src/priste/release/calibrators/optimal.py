@@ -406,7 +406,7 @@ def _groups(
     enough = int(np.searchsorted(likeliest, SURE * everything)) + 1
     chosen, rest = np.split(order, [min(enough, MOST_SOURCES)])
     is_harmless = harmless(rest)
-    pooled, told = rest[~is_harmless], rest[is_harmless]
+    pooled, exact = rest[~is_harmless], rest[is_harmless]
     groups = np.zeros((len(order), len(chosen)))
     groups[chosen, np.arange(len(chosen))] = 1.0
     others = np.zeros((len(order), int(pooled.size > 0)))
@@ -417,7 +417,7 @@ def _groups(
     return (
         np.concatenate([groups, others], axis=1),
         np.concatenate([merged.own[chosen], guesses]),
-        told,
+        exact,
     )
 
 
