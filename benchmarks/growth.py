@@ -215,6 +215,7 @@ def draw(held: dict[str, Any], path: Path) -> None:
     """Draw a panel for each part: what was measured, and the power that fits."""
     import matplotlib
     from matplotlib.figure import Figure
+    from matplotlib.ticker import NullFormatter
 
     from priste.report.figures import STYLE
 
@@ -237,8 +238,10 @@ def draw(held: dict[str, Any], path: Path) -> None:
             middle = np.exp(np.mean(np.log(list(found.values())) - power * np.log(sizes)))
             axes.loglog(sizes, list(found.values()), "o", color="#0b6e6e")
             axes.loglog(sizes, middle * sizes**power, color="#c8553d", linewidth=1.0)
-            axes.set(title=f"{title}: exponent {power:g}", ylabel="CPU s")
-            axes.title.set_fontsize(9)
+            axes.set_title(f"{title}\nexponent {power:g}", fontsize=9)
+            axes.set_ylabel("CPU s")
+            for axis in (axes.xaxis, axes.yaxis):
+                axis.set_minor_formatter(NullFormatter())
         figure.savefig(path, dpi=130, metadata={"Software": None})
 
 

@@ -100,6 +100,9 @@ def test_what_any_prior_learns_is_one_number_with_a_report_and_without(tmp_path:
     assert page["complete"]
     none = told(*run, tmp_path / "q.csv", "--report", tmp_path / "s.html", "--compare", 0)
     assert none["any_prior"] is None
+    pages = [" ".join((tmp_path / name).read_text().split()) for name in ("r.html", "s.html")]
+    assert ["any prior, same model" in each for each in pages] == [True, False]
+    assert ["is left out: <code>priste audit</code>" in each for each in pages] == [False, True]
 
 
 def test_that_a_step_has_one_release_is_said_where_fixes_are_many(tmp_path: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from time import process_time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
 
 MANY_FIXES = 2
-"""With more fixes than so many for each release, it is said that a step has one release."""
+"""With more fixes than this many for each release, it is said that a step has one release."""
 
 COMPARED_SECONDS = 20.0
 """How long it is computed, after a run, what adversaries with any prior learn."""
@@ -99,8 +101,8 @@ class Protection:
             )
         if batch.continued:
             out.print(
-                f"The streams of {_people(batch.continued)} go on from earlier releases, which "
-                "count. Somebody else under the same name needs another one (--as-user)."
+                f"The streams of {_people(batch.continued)} continue from earlier releases, which "
+                "count. Another person under the same name needs another one (--as-user)."
             )
         if self.quarantined:
             out.print(f"Nothing could be released for {_people(self.quarantined)}:")
@@ -192,7 +194,7 @@ def protect(
         uncovered_combinations,
         workload,
     )
-    from priste.report import MOST_SHOWN, run_reports, write_html
+    from priste.report import MOST_SHOWN, is_short, run_reports, write_html
     from priste.results import summarise_run
     from priste.traces import released_suffix
 
@@ -253,6 +255,7 @@ def protect(
     of_user = policy_of_everybody(loaded, places, place, traces)
     # The report of a single stream finds the same, unless it counts earlier releases too.
     twice = report is not None and len(batch.ledgers) == 1 and not batch.continued
+    twice = twice and compare > 0 and is_short(loaded, shown)
     any_prior = None if twice else _any_prior(loaded, shown, of_user, compare)
     if report is not None:
         summary = None
@@ -273,9 +276,10 @@ def protect(
                 of_user=of_user,
                 seed=seed,
                 show_truth=show_truth,
+                any_prior=twice or (any_prior is not None and any_prior.complete),
                 on_progress=tell,
             )
-        if twice and compare:
+        if twice:
             any_prior = _any_prior_of(loaded, reports[0])
         with progress("Drawing the report"):
             write_html(reports, report, summary=summary, overwrite=overwrite)
@@ -302,12 +306,24 @@ def _any_prior(
         return None
     whose = of_user or (lambda user: policy)
     total = len(policy.events) * sum(len(ledger) for ledger in ledgers.values())
+    began = process_time()
     with progress("Comparing adversaries", "steps") as tell:
         return any_prior_leakage(
             ((whose(user), ledger) for user, ledger in ledgers.items()),
             seconds=seconds,
-            on_progress=lambda done: tell(done, max(done, total)),
+            on_progress=lambda done: tell(
+                done, steps_in_time(done, total, process_time() - began, seconds)
+            ),
         )
+
+
+def steps_in_time(done: int, total: int, spent: float, seconds: float) -> int:
+    """Return of how many steps there is time for, as many were done in the time that was spent.
+
+    >>> steps_in_time(100, 8_000, 5.0, 20.0), steps_in_time(100, 150, 5.0, 20.0)
+    (400, 150)
+    """
+    return max(done, min(total, math.ceil(done * seconds / max(spent, 1e-3))))
 
 
 def _any_prior_of(policy: Policy, report: StreamReport) -> AnyPriorLeakage | None:

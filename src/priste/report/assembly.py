@@ -52,6 +52,7 @@ def stream_report(
     show_truth: bool = False,
     own_places: bool = False,
     outline: tuple[Line, ...] = (),
+    any_prior: bool = True,
     on_event: OnEvent | None = None,
 ) -> StreamReport:
     """Return the report of one stream.
@@ -60,13 +61,15 @@ def stream_report(
     ``uncalibrated``, a stream of :func:`uncalibrated_releases`, what the mechanism without a
     calibrator would have revealed. The true path itself is in it only with ``show_truth``.
     ``own_places`` tells that the regions of the policy are where this user lives or goes.
-    ``outline`` is drawn on its maps; see :func:`~priste.report.outline.read_outline`.
+    ``outline`` is drawn on its maps; see :func:`~priste.report.outline.read_outline`. Without
+    ``any_prior`` it does not tell what adversaries with any prior learn, which takes long on large
+    maps.
     """
     if truth is not None:
         check_same_steps(truth, releases)
     if show_truth and truth is None:
         raise InvalidParameter("To show the truth, give it: the file that was protected.")
-    guarded = audit_releases(policy, releases, on_event=on_event)
+    guarded = audit_releases(policy, releases, beside=any_prior, on_event=on_event)
     alone = {} if uncalibrated is None else audit_releases(policy, uncalibrated, beside=False)
     # One event stands for all: it takes as long again for every other model.
     most_told = max(guarded, key=lambda name: guarded[name].max)

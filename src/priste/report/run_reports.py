@@ -10,12 +10,15 @@ from priste.release import Ledger
 from priste.report.assembly import cells_of, stream_report, uncalibrated_releases
 from priste.report.outline import Line
 from priste.report.stream_report import StreamReport
-from priste.results import RunSummary, TrueSteps, policy_of_ledger, true_steps
+from priste.results import RunSummary, TrueSteps, any_prior_work, policy_of_ledger, true_steps
 from priste.results.audits import begin_of_stream
 from priste.traces import Traces
 
 MOST_SHOWN = 6
 """How many users one page tells everything about unless they are named."""
+
+MOST_WORK = 3e11
+"""Up to so many products it is computed for a page what any prior learns: some 20 CPU seconds."""
 
 Ledgers = Mapping[str | None, Ledger]
 
@@ -29,6 +32,7 @@ def run_reports(
     seed: int | None = None,
     show_truth: bool = False,
     outline: tuple[Line, ...] = (),
+    any_prior: bool | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> list[StreamReport]:
     """Return one report per ledger.
@@ -39,6 +43,8 @@ def run_reports(
     """
     if show_truth and traces is None:
         raise InvalidParameter("To show true points, give the protected file with --input.")
+    if any_prior is None:
+        any_prior = is_short(policy, ledgers)
     whose = of_user or (lambda user: policy)
     truths = {} if traces is None else _truths(whose, traces, ledgers)
     reports = []
@@ -56,10 +62,16 @@ def run_reports(
                 show_truth=show_truth,
                 own_places=of_user is not None,
                 outline=outline,
+                any_prior=any_prior,
                 on_event=None if on_progress is None else _of(on_progress, number, len(ledgers)),
             )
         )
     return reports
+
+
+def is_short(policy: Policy, ledgers: Ledgers) -> bool:
+    """Tell whether finding what any prior learns from these streams takes a short time."""
+    return any_prior_work(policy, sum(len(each) for each in ledgers.values())) <= MOST_WORK
 
 
 def choose_ledgers(

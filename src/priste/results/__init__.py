@@ -3,6 +3,7 @@
 from priste.results.audits import (
     AnyPriorLeakage,
     any_prior_leakage,
+    any_prior_work,
     audit_cells,
     audit_releases,
     columns_of_cells,
@@ -58,6 +59,7 @@ __all__ = [
     "Verdict",
     "Worth",
     "any_prior_leakage",
+    "any_prior_work",
     "assumed_mechanism",
     "audit_cells",
     "audit_ledgers",

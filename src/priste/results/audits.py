@@ -280,6 +280,14 @@ def keeps_its_guarantees(policy: Policy, releases: Ledger) -> bool:
     return all(told)
 
 
+def any_prior_work(policy: Policy, steps: int) -> float:
+    """Return about how many products it takes to find what any prior learns at so many steps.
+
+    Each step moves a row for each first cell through each model, for each event.
+    """
+    return float(policy.grid.size) ** 3 * steps * len(policy.models) * len(policy.events)
+
+
 @dataclass(frozen=True)
 class AnyPriorLeakage:
     """The largest leakage about each event to adversaries with any prior and the same model.

@@ -38,8 +38,8 @@ from priste.studio.worker import Tell
 from priste.traces import Trace
 
 GOES_ON = (
-    "Something was released about this person before, up to {}. The run goes on from there: those "
-    "releases count, and none of them is drawn again."
+    "Something was released about this person before, up to {}. The run continues from there: "
+    "those releases count, and none of them is drawn again."
 )
 
 MOST_WORST = 8
@@ -57,7 +57,6 @@ class RunOrder:
     text: str
     trace: Trace = field(repr=False)
     seed: int | None
-    label: str = ""
     past: bytes | None = field(default=None, repr=False)
 
 
@@ -200,14 +199,9 @@ def _start(
 ) -> dict[str, Any]:
     events = zip(policy.events.values(), known, strict=True)
     return {
-        "seed": order.seed,
-        "label": order.label,
         "steps": steps,
-        "person": order.trace.user,
         "goes_on": _goes_on(policy, _past(order)),
-        "against": policy.chosen_adversary.words,
         "events": [_event(policy, event, population) for event, population in events],
-        "policy": order.text,
     }
 
 

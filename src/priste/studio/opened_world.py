@@ -81,9 +81,7 @@ def opened(source: Source, setting: dict[str, Any] | None = None) -> dict[str, A
         "population": floats(policy.population),
         "adversaries": sliders.adversaries(policy),
         "against_many": {"too_large": too_large(grid), "slow": slow(grid)},
-        "guarantees": sliders.guarantees(),
-        "upward": sliders.upward_guarantees(),
-        "beliefs": sliders.beliefs(),
+        **sliders.guarantees(),
         "protections": sliders.protections(grid.cell_size),
         "setting": setting,
     }

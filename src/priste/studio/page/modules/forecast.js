@@ -193,14 +193,18 @@ function forecastParts(forecast) {
       bar,
     ];
   return [
-    element("div", { class: state === "computing" ? "computing list" : "list" }, costs(found)),
+    element(
+      "div",
+      { class: state === "computing" ? "computing list" : "list" },
+      costs(found, changeWords(found, forecast.before)),
+    ),
     bar,
     busy,
   ];
 }
 
 /** What another setting changes, on the same days and with the same random numbers. */
-export function changeWords(found, before) {
+function changeWords(found, before) {
   if (!before || before.runs !== found.runs) return null;
   const more = found.everywhere.metres - before.everywhere.metres;
   const small = Math.abs(more) < 0.01 * before.everywhere.metres;
@@ -216,7 +220,7 @@ export function changeWords(found, before) {
 const notYet = ({ runs }) =>
   `from ${plural(runs, "stream")} so far, which still differ too much to name a figure`;
 
-function costs(found) {
+function costs(found, change) {
   const ways = [
     ["with priste", "is-priste", found],
     ["uncalibrated", "is-uncalibrated-bar", found.uncalibrated],
@@ -252,6 +256,7 @@ function costs(found) {
     );
   return [
     element("p", {}, found.sentence),
+    change,
     found.far ? group("Far from the secret", "far") : null,
     found.near ? group("Near the secret", "near") : null,
     element(

@@ -221,6 +221,9 @@ export function openRun(store, view, { open, api }) {
         ),
       );
     show(state, parts);
+    // After a run what it showed comes first.
+    if (run?.done && !changed) view.append(checks);
+    else view.insertBefore(checks, bar);
     if (run) say(worthHearing(run, total));
   });
 

@@ -59,7 +59,11 @@ export function placesIn({ shape = null, answer = null }) {
 const speaksOf = (event, name) =>
   event.shape || event.answer?.structure
     ? placesIn(event).includes(name)
-    : Boolean(event.formula?.includes(name));
+    : wordsOf(event.formula ?? "").includes(name);
+
+/** The names and quoted texts of a formula. */
+const wordsOf = (formula) =>
+  [...formula.matchAll(/"([^"]*)"|[\p{L}_][\p{L}\p{N}_-]*/gu)].map(([word, quoted]) => quoted ?? word);
 
 /** The names of all places that some secret speaks of. */
 export const secretPlaces = (regions, events) =>

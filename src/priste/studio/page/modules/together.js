@@ -140,7 +140,9 @@ export function togetherCard(store, id, addSecret) {
       if (document.activeElement !== name) name.value = secret.name;
       node.setAttribute("aria-label", `Guarded together: ${secret.name}`);
       const places = store.get("regions").map(({ name: place, cells }) => [place, cells.length > 0]);
-      const events = store.get("events").map((event) => [event.id, event.name]);
+      const events = store
+        .get("events")
+        .map(({ id: number, name: text, shape }) => [number, text, shape?.stages[0].region]);
       const key = JSON.stringify([secret.together, secret.answers, places, events]);
       if (key !== drawn) {
         drawn = key;

@@ -1,7 +1,9 @@
 // The week that was opened: its days, the secret in them, and, folded away, which days, cells and steps.
 
 import { button, choice, element, field, show } from "./elements.js";
+import { freeTone } from "./colours.js";
 import { openLive } from "./live.js";
+import { openSuggestions } from "./regions.js";
 import { guarded, spoken } from "./secrets.js";
 import { settingOf } from "./setting.js";
 import { weekPicture } from "./week_picture.js";
@@ -17,6 +19,9 @@ const STEPS = [
   ["6h", "6 hours"],
 ];
 const WEEKS = [1, 2, 3, 4, 6, 8];
+
+/** How many places that are only suggested the picture of the days shows. */
+const STAYS = 2;
 
 /** Above so many people a list is searched by typing. */
 const MANY = 12;
@@ -113,7 +118,7 @@ export function openWeek(store, view, { open, api, close, openPolicy }) {
     ground.update(world);
   });
 
-  store.watch(["world", "regions", "events", "secrets"], () => {
+  store.watch(["world", "regions", "events", "secrets", "suggestions"], () => {
     const world = store.get("world");
     if (!world) return;
     const events = guarded(store);
@@ -124,7 +129,7 @@ export function openWeek(store, view, { open, api, close, openPolicy }) {
       weekPicture({
         clock: world.clock,
         cells: world.trace.cells,
-        regions: store.get("regions"),
+        regions: [...store.get("regions"), ...stays(store)],
         events: spoken(store.get("events"), store.get("secrets")),
         steps,
       }),
@@ -317,6 +322,21 @@ export function openWeek(store, view, { open, api, close, openPolicy }) {
     );
   }
   return endLive;
+}
+
+/** Where the person stays most and no place is yet: else the days of one of many people look empty. */
+function stays(store) {
+  const regions = [...store.get("regions")];
+  const known = [...store.get("world").trace.cells].filter((cell) => cell >= 0);
+  const held = new Set(regions.flatMap(({ cells }) => [...cells]));
+  if (2 * known.filter((cell) => held.has(cell)).length >= known.length) return [];
+  return openSuggestions(store)
+    .slice(0, STAYS)
+    .map(({ place }) => {
+      const stay = { name: `${place.name} (suggested)`, cells: place.cells, tone: freeTone(regions) };
+      regions.push(stay);
+      return stay;
+    });
 }
 
 /** The same stretch of time in steps of another length. */
