@@ -40,13 +40,7 @@ from priste.release.calibrators.merged_outputs import (
     likely_rectangles,
     merged_outputs,
 )
-from priste.release.calibrators.optimal import (
-    MENDED,
-    MOST_SOURCES,
-    _groups,
-    _left_alone,
-    _none,
-)
+from priste.release.calibrators.optimal import MOST_SOURCES, _groups, _left_alone, _none
 from priste.release.calibrators.programme import PriorBound, Programme
 from priste.release.calibrators.spending import (
     AT_LEAST,
@@ -66,6 +60,8 @@ WALK = MarkovModel.gaussian(GRID, sigma=0.8)
 EVENT = presence([0, 1, 4], [3, 4])
 EVERYWHERE = np.full(16, 1 / 16)
 ROUNDING = 1e-9
+SLACK = 2e-6
+"""What rounding may make a half worse off than with a constant, relatively."""
 LP_TOLERANCE = 1e-5
 """Between the law and the optimum: its margin inside the bounds and the solver's tolerance."""
 
@@ -114,7 +110,7 @@ def test_every_law_sums_to_one_passes_and_is_no_worse_than_nothing(
         people = populations(state, list(state.operators()))
         assert law.cost == pytest.approx(people.everybody @ told, abs=ROUNDING)
         for half in [*people.protected, state.predicted()]:
-            assert half @ told <= half @ distances[:, constant] * (1 + MENDED) + ROUNDING
+            assert half @ told <= half @ distances[:, constant] * (1 + SLACK) + ROUNDING
         p.release(int(cell))
 
 
@@ -503,11 +499,7 @@ def test_certified_releases_the_guess_it_accounts_for() -> None:
 
 
 def test_populations_count_as_much_as_they_make_the_releases_likely() -> None:
-    """Weights are Pr(releases | model, answer), compared with sums over all trajectories.
-
-    Times the chance that two people of the model are in one cell, on average over the steps. People
-    with one answer are protected together, whatever their model.
-    """
+    """Weights are Pr(releases | model, answer), compared with sums over all trajectories."""
     grid = Grid(rows=1, columns=3, cell_size=1.0)
     models = [MarkovModel.gaussian(grid, sigma=sigma) for sigma in (0.6, 1.5)]
     priors = [np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.2, 0.6])]
@@ -527,17 +519,10 @@ def test_populations_count_as_much_as_they_make_the_releases_likely() -> None:
             sums[0 if second == 0 else 1] += (
                 chance * seen[0][first] * seen[1][second], chance,
             )  # fmt: skip
-        later = prior @ moves
-        in_one_cell = (sum(prior * prior) + sum(later * later)) / 2
-        expected += list(sums[:, 0] / sums[:, 1] * in_one_cell)
+        expected += list(sums[:, 0] / sums[:, 1])
     people = populations(state, list(state.operators()))
     assert people.weights == pytest.approx(np.array(expected) / sum(expected))
     assert people.places.sum(axis=1) == pytest.approx(1.0)
-    together = [
-        np.average(people.places[answer::2], axis=0, weights=expected[answer::2])
-        for answer in range(2)
-    ]
-    assert people.protected == pytest.approx(np.array(together))
 
 
 def test_a_programme_without_a_solution_returns_none() -> None:
