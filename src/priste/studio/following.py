@@ -298,15 +298,15 @@ def _ends(policy: Policy, guarded: _Side, made: RunMade) -> Iterator[dict[str, A
         yield {
             "name": name,
             "leakage": highest,
-            "reached": f"odds moved {moved(max(highest, 0.0))}; the surest believes "
-            f"{percent(surest)}",
+            "reached": f"odds moved {moved(max(highest, 0.0))}; the adversary got at most "
+            f"{percent(surest)} sure",
             "any_prior": other,
             "other_words": "" if other is None else outsider_words(other),
         }
 
 
 def outsider_words(leakage: float) -> str:
-    """Say what those learn whom the guarantee is not against."""
+    """Say what adversaries learn that the guarantee does not cover."""
     return (
         "Not guaranteed: with any belief about where you began, and the same model of movement, "
         f"odds moved {moved(leakage)}."
