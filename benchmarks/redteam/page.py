@@ -189,7 +189,12 @@ def _attackers(worlds: dict[str, Any]) -> str:
         for name, world in worlds.items()
     ]
     text += _table(["world", "streams", "with the event", "tried"], sizes)
-    text += "priste, AUC of each attacker (0.5 is a guess):\n\n"
+    allowed = math.exp(EPSILON) / (1.0 + math.exp(EPSILON))
+    text += (
+        "priste, AUC of each attacker. 0.5 is a guess. If all ratios of likelihoods are within "
+        f"e^±ε, no attacker has more than e^ε / (1 + e^ε) = {allowed:.2f}; that is guaranteed for "
+        "people who move by a model of the policy, the world *model*:\n\n"
+    )
     names = list(next(iter(worlds.values()))["ways"]["priste"])
     text += _table(
         ["world", *names],

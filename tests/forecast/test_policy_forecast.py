@@ -1,13 +1,14 @@
 """Forecasts of policies: their neighbours, what they guarantee, and the command."""
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.cli.small_world import POLICY, write_policy, write_trips
+from tests.cli.small_world import GRID, POLICY, write_policy, write_trips
 from tests.live.small_town import POLICY as TOWN
 from tests.live.small_town import TOGETHER, WHICH
 from typer.testing import CliRunner
@@ -19,10 +20,12 @@ from priste.events import near_events
 from priste.forecast import Row, forecast, quick_forecast, refined_forecast, suggest
 from priste.forecast.neighbours import neighbours_of
 from priste.forecast.picture import forecast_page, groups_of, save_forecast
-from priste.forecast.policy_cost import followed_steps
+from priste.forecast.policy_cost import followed_steps, unbroken_steps
+from priste.forecast.simulation import DENSE_SPREAD
 from priste.forecast.suggestion import LADDER, MOST_TRIED, _strongest
 from priste.policy import Policy, load_policy, read_policy
 from priste.quantify import AnyPrior, BeliefBound, OddsBound
+from priste.traces import Fix, Trace
 
 
 @pytest.fixture(scope="module")
@@ -227,6 +230,33 @@ def test_of_a_long_clock_the_first_occurrence_and_stretches_far_from_it_are_foll
     assert {int(step) // 168 for step in steps} == {0, 1, 2, 3}
     near = near_events(672, [each.event for each in weekly.events.values()], 6)
     assert not near[steps[steps > 24]].any()  # later occurrences cost the same
+
+
+def test_a_dense_trace_is_followed_without_a_break() -> None:
+    """Two weeks of a fix each hour: from near an event on, step after step, the near ones fewer."""
+    text = POLICY.replace("steps = 12", "steps = 336").partition("[events.homecoming]")[0]
+    weekly = read_policy(text.replace("05:00-08:00", "wed 05:00-08:00") + "every = 'week'\n")
+    near = near_events(336, [each.event for each in weekly.events.values()], 6)
+    released = np.ones(336, dtype=np.bool_)
+    released[40:50] = False
+    begins = []
+    for run in range(3):
+        steps = unbroken_steps(weekly, released, 24, run).nonzero()[0]
+        assert len(steps) == 24
+        assert not set(range(40, 50)) & set(steps.tolist())
+        assert 4 <= near[steps].sum() <= 8
+        far = steps[~near[steps]]
+        between = released[far[0] : far[-1] + 1].sum()
+        assert between == len(far)
+        begins.append(int(steps[0]))
+    assert begins == [0, 167, 0]  # six hours before 05:00 on the two Wednesdays, or the first step
+    line = weekly.timeline
+    at = [GRID.latlon(0 if hour % 24 < 12 else 5) for hour in range(336)]
+    fixes = [Fix("ada", line.middle_of(hour), *place) for hour, place in enumerate(at)]
+    row = forecast(weekly, trace=Trace.of(fixes), runs=4, releases=12, neighbours=False).rows[0]
+    assert (row.cost.runs, row.cost.steps) == (2, 24)
+    found = row.cost.released.all
+    assert math.log(found.high / found.low) > 2 * 1.28 * DENSE_SPREAD  # of normal errors at least
 
 
 def test_the_command_in_words_and_in_json(folder: Path) -> None:

@@ -340,7 +340,7 @@ def test_what_any_command_released_is_not_released_again_unasked(
     command[1] = str(other)
     result = CliRunner().invoke(app, [*command, str(tmp_path / "two.csv")])
     assert result.exit_code == 0, result.output
-    assert "go on from earlier releases" in " ".join(result.output.split())
+    assert "continue from earlier releases" in " ".join(result.output.split())
     assert "Nothing drawn" in result.output
     tab.close()
 

@@ -267,7 +267,7 @@ def test_an_upload_becomes_a_draft_that_can_be_used(tab: Tab, tmp_path: Path) ->
     read_policy(explained["policy"])
     other = tab.post("person", {"user": "ben"})
     assert other["source"]["person"] == "ben"
-    assert "nobody called" in tab.post("person", {"user": "dora"}, 404)["error"]["message"]
+    assert "no person called" in tab.post("person", {"user": "dora"}, 404)["error"]["message"]
 
 
 def test_a_draft_of_the_studio_is_that_of_init(tab: Tab, tmp_path: Path) -> None:

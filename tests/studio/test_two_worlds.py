@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.cli.test_two_worlds_of_commands import WORLDS, listed, person
+from tests.cli.guarded_worlds import WORLDS, listed, person
 from tests.studio.running_studio import SMALL_SETTING, Tab
 
 from priste.traces import write_traces

@@ -60,7 +60,7 @@ class Audited:
         if of.snapped:
             out.print(
                 f"{percent(of.snapped)} of the positions are not centres of the policy's cells. "
-                "Each is taken for the cell that it lies in. What a position tells beyond its "
+                "Each is taken for the cell that it lies in. What a position reveals within its "
                 "cell is not counted: the figures are about a mechanism that releases cells.\n"
             )
         line = of.policy.timeline
@@ -101,7 +101,7 @@ class Audited:
             after = found.belief[-1] if found.belief else found.prior_belief
             beliefs = from_to(found.prior_belief, after)
             said = believed_words(event.event.answers)
-            out.print(f"  an adversary to whom every start is alike believes {said}: {beliefs}\n")
+            out.print(f"  an adversary with a uniform prior believes {said}: {beliefs}\n")
         for name, recurring in of.recurrences().items():
             out.print(f"Not guaranteed: {recurrence_words(name, recurring)}", markup=False)
         out.print(f"{of.verdict.sentence} {ASSUMED}" if of.ours else ASSUMED)
@@ -166,10 +166,7 @@ def audit(
             "Give audit either a released file, or --procedure to audit the way of releasing."
         )
     if procedure and places is not None:
-        raise InvalidParameter(
-            "--procedure audits the policy's own regions, of nobody in particular: leave out "
-            "--places."
-        )
+        raise InvalidParameter("--procedure audits the policy's own regions: leave out --places.")
     if released is None:
         if policy is None:
             raise InvalidParameter("--procedure audits a policy: give it with -p.")

@@ -77,7 +77,7 @@ class Fitting:
             out.print(self._comparison())
         out.print(f'In the policy: [mobility] kind = "saved", path = "{self.path}"', markup=False)
         keys = ", ".join(f"{name} = {value}" for name, value in self._home_keys().items())
-        out.print(f'For somebody whose home is known, also: home = "REGION", {keys}', markup=False)
+        out.print(f'For a person whose home is known, also: home = "REGION", {keys}', markup=False)
 
     def _home_keys(self) -> dict[str, float]:
         """Return how these people's homes draw them, by the keys of a policy."""

@@ -74,7 +74,7 @@ async def _post_the_day(service: Service, out: Console, hours: int) -> None:
     out.print(
         f"[bold]A phone posts to {url}/owntracks[/bold], an app reads {url}/people/ada/latest\n"
         "Ada is made up, so her true whereabouts may be shown. She is treated at the hospital from "
-        "14 to 16; the app must not be able to tell, though it knows how people of her town move.\n"
+        "14 to 16; the app must not find out, though it knows how people of her town move.\n"
     )
     out.print(f"{'step':>6}  {'Ada is':<14}{'the app gets':<24}{'off by':>8}   leakage, of ε = 1")
     shown, points = -1, 0

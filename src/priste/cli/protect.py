@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from time import process_time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
 
 MANY_FIXES = 2
-"""With more fixes than so many for each release, it is said that a step has one release."""
+"""With more fixes than this many for each release, it is said that a step has one release."""
 
 COMPARED_SECONDS = 20.0
 """How long it is computed, after a run, what adversaries with any prior learn."""
@@ -99,8 +101,8 @@ class Protection:
             )
         if batch.continued:
             out.print(
-                f"The streams of {_people(batch.continued)} go on from earlier releases, which "
-                "count. Somebody else under the same name needs another one (--as-user)."
+                f"The streams of {_people(batch.continued)} continue from earlier releases, which "
+                "count. Another person under the same name needs another one (--as-user)."
             )
         if self.quarantined:
             out.print(f"Nothing could be released for {_people(self.quarantined)}:")
@@ -302,12 +304,24 @@ def _any_prior(
         return None
     whose = of_user or (lambda user: policy)
     total = len(policy.events) * sum(len(ledger) for ledger in ledgers.values())
+    began = process_time()
     with progress("Comparing adversaries", "steps") as tell:
         return any_prior_leakage(
             ((whose(user), ledger) for user, ledger in ledgers.items()),
             seconds=seconds,
-            on_progress=lambda done: tell(done, max(done, total)),
+            on_progress=lambda done: tell(
+                done, steps_in_time(done, total, process_time() - began, seconds)
+            ),
         )
+
+
+def steps_in_time(done: int, total: int, spent: float, seconds: float) -> int:
+    """Return of how many steps there is time for, as many were done in the time that was spent.
+
+    >>> steps_in_time(100, 8_000, 5.0, 20.0), steps_in_time(100, 150, 5.0, 20.0)
+    (400, 150)
+    """
+    return max(done, min(total, math.ceil(done * seconds / max(spent, 1e-3))))
 
 
 def _any_prior_of(policy: Policy, report: StreamReport) -> AnyPriorLeakage | None:

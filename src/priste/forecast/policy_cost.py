@@ -34,10 +34,14 @@ PROBED = 16
 """How many releases a stream has at least where time is short, and how many are timed to know."""
 
 LENIENT = 2.0
-"""A stream that takes so many times as long as it should is ended where it is."""
+"""A stream that takes this many times as long as it should is ended where it is."""
 
 FAR_HOURS = 6.0
-"""Time far from the events is followed in stretches of so many hours."""
+"""Time far from the events is followed in stretches of this many hours."""
+
+DENSE = 4
+"""A trace with so many times as many releases as are followed is followed without a break: what is
+released between two stretches would weigh on the second one, for days where fixes are many."""
 
 GOLDEN = (math.sqrt(5) - 1) / 2
 """Multiples of it, without their whole parts, lie evenly in [0, 1) however many there are."""
@@ -56,19 +60,19 @@ and how long the first two may take."""
 
 SMALL_MAP = 500
 LEAST_REFINED = 14
-"""Up to so many cells a stream of a refined forecast has ``QUICK_RELEASES`` releases. On larger
-maps it has fewer, in proportion, but so many at least: a release takes longer there, and whoever
-waits gets more streams instead. The number follows from the map alone, so that two settings on one
-map are tried at the same steps."""
+"""Up to this many cells a stream of a refined forecast has ``QUICK_RELEASES`` releases. On larger
+maps it has fewer, in proportion, but at least ``LEAST_REFINED``: a release takes longer there, and
+more streams fit into the same time. The number follows from the map alone, so that two settings on
+one map are tried at the same steps."""
 
 AGAINST = {
-    "own": "also against somebody who knows your earlier days",
-    "roaming": "also against somebody who does not know your home",
-    "narrow": "also against somebody who takes people to move less far",
-    "wide": "also against somebody who takes people to move farther",
-    "plain": "also against somebody who knows no hours of the day",
-    "day": "also against somebody who knows the hours of the day",
-    "week": "also against somebody who knows the hours of the week",
+    "own": "also against an adversary who knows your earlier days",
+    "roaming": "also against an adversary who does not know your home",
+    "narrow": "also against an adversary who takes people to move less far",
+    "wide": "also against an adversary who takes people to move farther",
+    "plain": "also against an adversary who knows no hours of the day",
+    "day": "also against an adversary who knows the hours of the day",
+    "week": "also against an adversary who knows the hours of the week",
 }
 """What is guarded against by each model of a family but the first, in words."""
 
@@ -179,7 +183,7 @@ class Trial:
 
     ``released`` (T,) are the steps that a run would release at, and ``near_share`` is the share of
     near ones among them; ``steps`` and ``most`` are those of :func:`followed_steps`. Streams end
-    before step ``end``.
+    before step ``end``. A ``dense`` trace is followed as :func:`unbroken_steps` says.
     """
 
     policy: Policy
@@ -190,6 +194,7 @@ class Trial:
     steps: int | None = None
     most: int = MOST_RELEASES
     opened: OpenedTrace | None = None
+    dense: bool = False
 
     @classmethod
     def of(
@@ -222,10 +227,16 @@ class Trial:
             near_reach(policy.timeline.step.total_seconds()),
         )
         share = float(near[released].mean())
-        return cls(policy, released, seed, share, policy.steps, steps, most, opened)
+        dense = opened is not None and steps is None and released.sum() > DENSE * most
+        most = 2 * most if dense else most
+        return cls(policy, released, seed, share, policy.steps, steps, most, opened, dense)
+
+    def runs(self, asked: int) -> int:
+        """Return how many streams to simulate: of a dense trace half as many, twice as long."""
+        return max(FEWEST_RUNS, asked // 2) if self.dense else asked
 
     def within(self, seconds: float | None, streams: int) -> Trial:
-        """Return the trial with as many releases of a stream as so many streams have time for.
+        """Return the trial with as many releases of a stream as this many streams have time for.
 
         A few releases are timed for that. It has ``FEWEST_RELEASES`` at least.
         """
@@ -244,7 +255,10 @@ class Trial:
 
     def followed(self, run: int = 0) -> Flags:
         """Return (T,) the steps at which a stream is followed."""
-        flags, _ = followed_steps(self.policy, self.released, self.steps, self.most, run)
+        if self.dense:
+            flags = unbroken_steps(self.policy, self.released, self.most, run)
+        else:
+            flags, _ = followed_steps(self.policy, self.released, self.steps, self.most, run)
         return flags & (np.arange(self.policy.steps) < self.end)
 
     def simulation(self, each: Neighbour, on_step: Callable[[], None] | None = None) -> Simulation:
@@ -257,6 +271,7 @@ class Trial:
             events=[event.event for event in events],
             near_share=self.near_share,
             opened=self.opened,
+            dense=self.dense,
             on_step=on_step,
         )
 
@@ -282,7 +297,9 @@ def quick_forecast(
     streams are of that person, without what happened in guarded hours. ``on_progress`` (done,
     total) is called after every release; to cancel, raise from it: what it raises passes through.
     """
-    trial = Trial.of(policy, trace, seed=seed, most=QUICK_RELEASES).within(seconds, runs)
+    trial = Trial.of(policy, trace, seed=seed, most=QUICK_RELEASES)
+    runs = trial.runs(runs)
+    trial = trial.within(seconds, runs)
     chosen = next(neighbours_of(trial.policy))
     count = _Count(on_progress, runs * int(trial.followed().sum()))
     simulation = trial.simulation(chosen, count.more)
@@ -304,7 +321,7 @@ def refined_forecast(
 
     For somebody who waits: the first row comes as soon as there is one, and the last rests on
     ``runs`` streams, or on as many as were begun within ``seconds`` of computing. Rows are
-    those of :func:`quick_forecast` with so many runs. The first two streams may take
+    those of :func:`quick_forecast` with this many runs. The first two streams may take
     ``first_seconds``; ``on_trial`` (done, total, metres) is called after each of their
     releases with how far they were off on average so far. What it raises passes through.
     """
@@ -352,7 +369,7 @@ def forecast(
     ``neighbour_runs`` streams of the policy, with the same random numbers; their figures are those
     of the policy, changed by how these streams differ; with ``"models"`` they are the policy
     without each of its models but the first. A stream has about ``releases`` releases; unless
-    ``steps`` asks for the first so many steps of the clock, see :func:`followed_steps`. With
+    ``steps`` asks for that many first steps of the clock, see :func:`followed_steps`. With
     ``seconds`` of computing streams have fewer releases where that would take longer; how many
     depends on the machine. After Ctrl-C the forecast is made of the streams that are done, if there
     are two. ``on_row`` is called with the first two streams of the policy.
@@ -360,6 +377,7 @@ def forecast(
     if runs < FEWEST_RUNS:
         raise InvalidParameter(f"A forecast needs at least {FEWEST_RUNS} runs. Got {runs!r}.")
     trial = Trial.of(policy, trace, seed=seed, steps=steps, most=releases)
+    runs = trial.runs(runs)
     listed = neighbours_of(trial.policy)
     settings = [next(listed)]
     if neighbours:
@@ -468,6 +486,31 @@ def followed_steps(
         for place in np.floor((np.arange(wanted) + shift) * len(blocks) / wanted).astype(int):
             followed[blocks[place]] = True
     return followed, tuple(chosen.values()) or first
+
+
+def unbroken_steps(policy: Policy, released: Flags, most: int, run: int = 0) -> Flags:
+    """Return (T,) at which of the ``released`` steps a forecast on a dense trace releases.
+
+    ``most`` of them, one after the other, from where the steps near an occurrence of an event begin
+    (another one for each ``run``). Of the near steps there are at most a third of ``most``, every
+    so many of them.
+    """
+    reach = near_reach(policy.timeline.step.total_seconds())
+    places = np.flatnonzero(released)
+    near = near_events(policy.steps, [each.event for each in policy.events.values()], reach)
+    begins = np.flatnonzero(near[places] & ~np.concatenate([[False], near[places][:-1]]))
+    begins = begins[: max(1, int((begins <= len(places) - most).sum()))]
+    if begins.size:
+        first = int(begins[run % len(begins)])
+    else:
+        first = int(run * GOLDEN % 1.0 * max(1, len(places) - most))
+    later = near[places[first:]]
+    stretch = int(np.argmin(later)) if not later.all() else len(later)
+    apart = math.ceil(3 * stretch / most) if stretch else 1
+    kept = np.concatenate([places[first : first + stretch : apart], places[first + stretch :]])
+    flags = np.zeros_like(released)
+    flags[kept[:most]] = True
+    return flags
 
 
 def every(flags: Flags, number: int) -> Flags:

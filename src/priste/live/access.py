@@ -31,7 +31,7 @@ FREE_GUESSES = 20
 """Wrong tokens from one address that are answered at once."""
 
 SECONDS_PER_GUESS = 3.0
-"""After those, one more guess in so many seconds."""
+"""After those, one more guess in this many seconds."""
 
 MOST_GUESSERS = 1_000
 """Addresses whose guesses are counted; the one that guessed longest ago gives way."""

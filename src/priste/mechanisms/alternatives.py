@@ -101,7 +101,7 @@ def coarsened(grid: Grid, km: float) -> PointTable:
 
 
 def rounded(grid: Grid, decimals: int) -> PointTable:
-    """Release latitude and longitude with so many decimals."""
+    """Release latitude and longitude with this many decimals."""
     digits = check_int(decimals, "decimals", "rounded", least=0)
     if not grid.is_geographic:
         raise InvalidParameter("must be a map of the earth", parameter="grid", owner="rounded")

@@ -31,7 +31,7 @@ OUTSIDE = {
     "off-map": "A fix off the map is in a place of its own: one more cell on each side of the "
     "map stands for everywhere off it. It is part of the model and released like any other "
     "cell, and events may name it: off-map.",
-    "gap": "A fix off the map counts as missing, so silence tells that one is off the map: no "
+    "gap": "A fix off the map counts as missing, so silence reveals that one is off the map: no "
     "guarantee covers that.",
 }
 
@@ -296,7 +296,7 @@ def _read_when_drafted(policy: Policy) -> list[str]:
         options = " ".join(f"--guard {shlex.quote(each)}" for each in hours) or "--guard HOURS"
         found.append(
             f"{name}: what was done in its hours before the draft. They were read when "
-            "this policy was drafted, so its map, places and numbers may tell about them. "
+            "this policy was drafted, so its map, places and numbers may reveal them. "
             f"Draft again without them: priste init TRACES {options}, with the other hours "
             "that are guarded."
         )

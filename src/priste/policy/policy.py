@@ -380,8 +380,9 @@ class Policy:
         origins = (model.origin for model in self.models)
         if any(origin is not None and origin.knows(sources) for origin in origins):
             raise PolicyError(
-                "The model was fitted on the very days that are to be protected, so how much is "
-                "released would tell about them. Ask for_user(trace) for a policy without them."
+                "The model was fitted on the very days that are to be protected, so the releases "
+                "would reveal something about them. Ask for_user(trace) for a policy without "
+                "them."
             )
 
     def stream_cells(self, trace: Trace, also: Iterable[int] = ()) -> tuple[int | None, ...]:

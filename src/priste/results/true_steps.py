@@ -47,7 +47,7 @@ class TrueSteps:
         return ~np.isnan(self.places[:, 0]) & ~self.off_map
 
     def first(self, steps: int) -> TrueSteps:
-        """Return the first so many steps."""
+        """Return the first steps, as many as given."""
         return TrueSteps(self.cells[:steps], self.places[:steps], self.off_map[:steps])
 
     @classmethod

@@ -182,6 +182,18 @@ def believed_words(answers: Sequence[str]) -> str:
     return "that it happened" if len(answers) == 2 else f"that the answer is not “{answers[-1]}”"
 
 
+def surest_words(belief: float, answers: Sequence[str]) -> str:
+    """Say how sure the surest adversary got of an event, or of one answer of a secret.
+
+    >>> surest_words(0.12, ["happened", "did not happen"])
+    'the surest believes 12.0 %'
+    >>> surest_words(0.12, ["oncology", "dentist", "neither"])
+    'the surest believes one of its answers with 12.0 %'
+    """
+    of_what = "" if len(answers) == 2 else "one of its answers with "
+    return f"the surest believes {of_what}{percent(belief)}"
+
+
 def reached_words(guarantee: Guarantee, audit: EventAudit) -> str:
     """Say how far the releases went in what is guaranteed.
 

@@ -44,11 +44,11 @@ def answers_sentence(answers: Sequence[str], every: str | None) -> str:
     """Return which answers no release may tell apart.
 
     >>> answers_sentence(["clinic only", "neither"], None)
-    'No two of these 2 answers can be told apart: clinic only; neither.'
+    'No two of these 2 answers can be distinguished: clinic only; neither.'
     """
     own = "" if every is None else f" Each {every} is a secret of its own."
     listed = "; ".join(answers)
-    return f"No two of these {len(answers)} answers can be told apart: {listed}.{own}"
+    return f"No two of these {len(answers)} answers can be distinguished: {listed}.{own}"
 
 
 def _clause(tree: Mapping[str, Any], timeline: Timeline) -> str:

@@ -71,7 +71,7 @@ class HandedOut:
                 409,
                 f"This run does not go on from what was released about this person: {reason}. "
                 "Both together reveal more than either guarantees.",
-                "Run again: that goes on from what was released, if it can. To hand out both "
+                "Run again: that continues from what was released, if it can. To hand out both "
                 "without a guarantee about both together, ask again.",
             )
         self._runs[self._days(made)] = run

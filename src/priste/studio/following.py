@@ -24,13 +24,13 @@ from priste.results import (
     any_prior_leakage,
     keeps_its_guarantees,
     moved,
-    percent,
     released_cells,
     true_steps,
     usefulness,
     verdict,
 )
 from priste.results.true_steps import NONE
+from priste.results.wording import surest_words
 from priste.studio.event_reading import answers_of, chance_before, steps_of
 from priste.studio.policies import Policies
 from priste.studio.wire import whole_numbers
@@ -38,8 +38,8 @@ from priste.studio.worker import Tell
 from priste.traces import Trace
 
 GOES_ON = (
-    "Something was released about this person before, up to {}. The run goes on from there: those "
-    "releases count, and none of them is drawn again."
+    "Something was released about this person before, up to {}. The run continues from there: "
+    "those releases count, and none of them is drawn again."
 )
 
 MOST_WORST = 8
@@ -298,8 +298,8 @@ def _ends(policy: Policy, guarded: _Side, made: RunMade) -> Iterator[dict[str, A
         yield {
             "name": name,
             "leakage": highest,
-            "reached": f"odds moved {moved(max(highest, 0.0))}; the adversary got at most "
-            f"{percent(surest)} sure",
+            "reached": f"odds moved {moved(max(highest, 0.0))}; "
+            + surest_words(surest, policy.events[name].stated.answers),
             "any_prior": other,
             "other_words": "" if other is None else outsider_words(other),
         }

@@ -209,7 +209,7 @@ def _weights(policy: Policy, chosen: str | Mapping[int, float]) -> Floats:
             raise Refused(422, "A painted prior has weights >= 0 on cells of the map.")
         weights[cell] += weight
     if not weights.sum() > 0:
-        raise Refused(422, "Paint at least one cell where somebody thinks that you began.")
+        raise Refused(422, "Paint at least one cell where an adversary thinks that you began.")
     return np.asarray(weights / weights.sum())
 
 

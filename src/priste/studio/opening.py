@@ -184,7 +184,7 @@ def _read(order: _Order) -> _Found:
     wanted = everybody[0].user if order.person is None else order.person
     chosen = next((trace for trace in everybody if trace.user == wanted), None)
     if chosen is None:
-        raise Refused(404, f"The file holds nobody called {order.person!r:.60}.")
+        raise Refused(404, f"The file has no person called {order.person!r:.60}.")
     draft = (
         order.draft
         or drafted(

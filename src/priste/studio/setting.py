@@ -58,7 +58,7 @@ MOST_NAMED = 200
 
 
 def alpha_of(metres: float) -> float:
-    """Return the α (per km) at which planar Laplace noise is so many metres on average.
+    """Return the α (per km) at which planar Laplace noise is this many metres on average.
 
     >>> alpha_of(500.0)
     4.0

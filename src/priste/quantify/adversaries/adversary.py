@@ -52,7 +52,7 @@ class Adversary(ABC):
         return cls(**values)
 
     def row_count(self, cells: int) -> int:
-        """Return how many rows there are on a map of so many cells: one for each by default."""
+        """Return how many rows there are on a map of this many cells: one for each by default."""
         return cells
 
     def mean_prior(self, cells: int) -> Floats:

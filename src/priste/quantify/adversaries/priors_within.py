@@ -96,7 +96,6 @@ class PriorsWithin(Adversary):
         return False
 
     def words(self) -> str:
-        """Return who is meant, as part of a sentence."""
         starts = "first cells" if self.prior.ndim == 1 else "models and first cells"
         return (
             f"an adversary whose odds between any two {starts} are within a factor "
@@ -104,7 +103,6 @@ class PriorsWithin(Adversary):
         )
 
     def to_dict(self) -> dict[str, object]:
-        """Return what ``adversary_from_dict`` reads, ready for JSON; floats to the bit."""
         lines = np.atleast_2d(self.prior)
         return {
             "adversary": self.kind,
@@ -115,7 +113,6 @@ class PriorsWithin(Adversary):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, object]) -> Self:
-        """Undo :meth:`to_dict`, but for the kind."""
         given = dict(values)
         lines, joint = rows_from_texts(given.pop("prior")), given.pop("joint")
         return cls(lines if joint else lines.ravel(), **given)  # type: ignore[arg-type]  # checked by the class

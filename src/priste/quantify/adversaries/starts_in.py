@@ -56,7 +56,6 @@ class StartsIn(Adversary):
         return mean
 
     def words(self) -> str:
-        """Return who is meant, as part of a sentence."""
         if len(self.cells) == 1:
             return "an adversary who knows the cell in which the stream began"
         return (
@@ -65,7 +64,6 @@ class StartsIn(Adversary):
         )
 
     def to_dict(self) -> dict[str, object]:
-        """Return what ``adversary_from_dict`` reads, ready for JSON."""
         return {"adversary": self.kind, "cells": list(self.cells)}
 
     def __repr__(self) -> str:

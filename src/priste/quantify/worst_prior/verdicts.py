@@ -212,7 +212,7 @@ def _suprema(joint: JointProbabilities) -> tuple[Floats, NDArray[np.int64]]:
 
 
 PLAIN_ROWS = 4
-"""Up to so many rows the kernels may run as plain Python.
+"""Up to this many rows the kernels may run as plain Python.
 
 225 likelihoods of 4 rows take 7 ms then, compiled 0.3 ms (``python -m benchmarks.live memory``)."""
 

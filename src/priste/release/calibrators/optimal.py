@@ -77,14 +77,14 @@ SURE = 0.999
 """... or fewer, where fewer have this probability together."""
 
 MOST = 0.901
-"""If they have less than this, it splits so many groups of all sources instead.
+"""If they have less than this, it splits this many groups of all sources instead.
 
 No number of equally likely sources has just this share, so it does not hang on a last bit.
 """
 
 REST = 16
 """Into so many rectangles the guesses of the other sources are put, each one group: who is where
-the models hardly expect anybody is then released near it."""
+the models hardly expect a person is then released near it."""
 
 NEAREST = 4
 """To how many of its cheapest targets, and of the likeliest, each source may be sent."""
@@ -406,7 +406,7 @@ def _groups(
     enough = int(np.searchsorted(likeliest, SURE * everything)) + 1
     chosen, rest = np.split(order, [min(enough, MOST_SOURCES)])
     is_harmless = harmless(rest)
-    pooled, told = rest[~is_harmless], rest[is_harmless]
+    pooled, exact = rest[~is_harmless], rest[is_harmless]
     groups = np.zeros((len(order), len(chosen)))
     groups[chosen, np.arange(len(chosen))] = 1.0
     others = np.zeros((len(order), int(pooled.size > 0)))
@@ -417,7 +417,7 @@ def _groups(
     return (
         np.concatenate([groups, others], axis=1),
         np.concatenate([merged.own[chosen], guesses]),
-        told,
+        exact,
     )
 
 

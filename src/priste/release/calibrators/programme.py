@@ -34,7 +34,7 @@ Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
 FEW_ROWS = 12
-"""Up to so many rows the worst mixture of each two of them is computed."""
+"""Up to this many rows the worst mixture of each two of them is computed."""
 
 WITNESSES = 6
 """How many violated priors are asked for in a round, where rows are many."""

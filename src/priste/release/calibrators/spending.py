@@ -45,8 +45,8 @@ A_LITTLE, MUCH = 0.02, 0.9
 """... or the shares of two tables, of which the second is released where it pays.
 
 Small shares at every step are spent without use: each step reveals so little that most people are
-released elsewhere. One large share lets most of them be released where they are, and later steps,
-which may reveal nothing new, follow them (``benchmarks.usefulness_families``)."""
+released in other cells. One large share lets most of them be released where they are, and later
+steps, which may reveal nothing new, follow them (``benchmarks.usefulness_families``)."""
 
 AT_LEAST = 0.01
 """... or this share of what is left of the bound itself, if that is more. At a limit that is all
@@ -59,7 +59,7 @@ LONGEST_MEMORY = 500
 """How many steps after its event count, at most."""
 
 WALKED, WALKED_CELLS = 24, 1_000_000
-"""So many of these are walked, or more while their cells together are at most so many."""
+"""This many of these are walked, or more while their cells together are at most this many."""
 
 TAIL = 12
 """Beyond them the distance falls as it did on average over this many of the last steps."""
