@@ -168,7 +168,7 @@ def test_the_whole_story_by_keys_and_by_ear(address: str, chromium: Browser, wee
         for words in (
             "Opening “week.csv”",
             "Your week is open",
-            "The week is laid out anew: 1",
+            "The week is laid out again: 1",
             "Painted. Row",
             "The forecast is being made.",
             "Saved the policy as",

@@ -87,7 +87,7 @@ def explain_policy(policy: Policy) -> Explanation:
     begin, end = policy.timeline.time_of(0), policy.timeline.time_of(policy.steps)
     calibrator = CALIBRATORS.get(str(policy.calibrator.describe()["kind"]))
     summary = [
-        f"The map has {grid.rows} by {grid.columns} cells of {kilometres(grid.cell_size)}, "
+        f"The map has {grid.columns} by {grid.rows} cells of {kilometres(grid.cell_size)}, "
         f"{grid.width:.1f} by {grid.height:.1f} km.",
         f"There is one release every {_step_length(policy)}, {policy.steps} in all, from "
         f"{begin:%a %d %b %Y %H:%M} to {end:%a %d %b %Y %H:%M} ({policy.timeline.zone}).",

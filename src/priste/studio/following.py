@@ -306,7 +306,7 @@ def _ends(policy: Policy, guarded: _Side, made: RunMade) -> Iterator[dict[str, A
 
 
 def outsider_words(leakage: float) -> str:
-    """Say what those learn whom the guarantee is not against."""
+    """Say what adversaries learn that the guarantee does not cover."""
     return (
         "Not guaranteed: with any belief about where you began, and the same model of movement, "
         f"odds moved {moved(leakage)}."

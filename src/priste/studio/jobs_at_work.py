@@ -215,12 +215,12 @@ def _weights(policy: Policy, chosen: str | Mapping[int, float]) -> Floats:
 
 def _prior_words(chosen: str | Mapping[int, float], policy: Policy) -> str:
     words = {
-        "uniform": "to whom every first cell is equally likely",
+        "uniform": "who takes every first cell as equally likely",
         "population": "who knows the population" + (" and your home" if policy.homes else ""),
         "worst": "who learns most among the priors of the guarantee",
     }
     known = words.get(chosen) if isinstance(chosen, str) else None
-    return f"As seen by somebody {known or 'who thinks that you began in the painted cells'}."
+    return f"As an adversary sees it {known or 'who thinks that you began in the painted cells'}."
 
 
 @dataclass(frozen=True)

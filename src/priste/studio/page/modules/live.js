@@ -115,7 +115,7 @@ export function openLive(store, node, api) {
                 "li",
                 {},
                 element("b", {}, event.name),
-                `: ${event.leakage === null || event.leakage === undefined ? "" : `odds moved by at most ${odds(finite(event.leakage))}`}${event.belief === null || event.belief === undefined ? "" : `, the surest believes ${percent(event.belief)}`}. Guaranteed: ${event.guarantee}.`,
+                `: ${event.leakage === null || event.leakage === undefined ? "" : `odds moved by at most ${odds(finite(event.leakage))}`}${event.belief === null || event.belief === undefined ? "" : `, the adversary got at most ${percent(event.belief)} sure`}. Guaranteed: ${event.guarantee}.`,
               ),
             ),
           )

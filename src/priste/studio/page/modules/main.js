@@ -123,7 +123,7 @@ function begin(opened) {
     },
   });
   const size = `${map.columns} columns and ${map.rows} rows of cells, ${clock.steps} steps`;
-  say(`${first ? "Your week is open" : "The week is laid out anew"}: ${size}.`);
+  say(`${first ? "Your week is open" : "The week is laid out again"}: ${size}.`);
   // What was pressed is gone with the first page; whoever goes by keys goes on where the story does.
   if (first)
     queueMicrotask(() =>

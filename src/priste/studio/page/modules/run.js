@@ -222,8 +222,8 @@ export function openRun(store, view, { open, api }) {
       );
     show(state, parts);
     // After a run what it showed comes first.
-    if (run?.done && !changed) view.append(checks);
-    else view.insertBefore(checks, bar);
+    const after = run?.done && !changed ? null : bar;
+    if (checks.nextSibling !== after) view.insertBefore(checks, after); // moved, it is heard again
     if (run) say(worthHearing(run, total));
   });
 
