@@ -119,12 +119,14 @@ def started(people: int) -> dict[str, object]:
 
 
 def _watched(process: subprocess.Popen[str], names: list[str], begin: float) -> dict[str, object]:
-    ready, port, delays = 0.0, 0, []
+    ready, worked, port, delays = 0.0, 0.0, 0, []
     assert process.stderr is not None
     for line in process.stderr:
         said = json.loads(line) if line.startswith("{") else {}
         if said.get("event") == "started":
             ready, port = time.monotonic() - begin, said["port"]
+            used = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+            worked = sum(map(int, used)) / os.sysconf("SC_CLK_TCK")
         elif said.get("event") == "release":
             ended = datetime.fromisoformat(said["step_time"]) + timedelta(seconds=STEP)
             delays.append((datetime.fromisoformat(said["time"]) - ended).total_seconds())
@@ -135,6 +137,7 @@ def _watched(process: subprocess.Popen[str], names: list[str], begin: float) -> 
     sizes = {line.split()[0]: int(line.split()[1]) / 1024 for line in rollup.splitlines()[1:]}
     return {
         "seconds_until_it_listens": round(ready, 2),
+        "processor_seconds_until_it_listens": round(worked, 2),
         "resident_megabytes": round(sizes["Rss:"], 1),
         "own_megabytes": round(sizes["Private_Dirty:"] + sizes["Private_Clean:"], 1),
         "delays": [round(delay, 3) for delay in delays],

@@ -226,7 +226,7 @@ def growth(sides: Sequence[int]) -> list[dict[str, Any]]:
         mechanism = PlanarLaplace(grid, alpha=0.2)
         rng = np.random.default_rng(1)
         for _ in range(4):
-            quantifier.observe(mechanism.column(int(rng.integers(grid.size))))
+            quantifier.observe(mechanism.likelihood(int(rng.integers(grid.size))))
         moments = quantifier.joint_probabilities()
         value = float(leakages(moments)[0])
         size = grid.size

@@ -140,8 +140,8 @@ class BadSamples(Changed):
 
 
 class BadColumn(Changed):
-    def column(self, output: int) -> np.ndarray:
-        return super().column(output)[::-1]
+    def likelihood(self, output: int) -> np.ndarray:
+        return super().likelihood(output)[::-1]
 
 
 class AnyBudget(Changed):
@@ -170,7 +170,7 @@ class NoJson(Changed):
         (BadClaim, "claimed_alpha"),
         (TellsAtZero, "must say nothing"),
         (BadSamples, "must follow the probabilities"),
-        (BadColumn, "column"),
+        (BadColumn, "likelihood"),
         (AnyBudget, "must raise InvalidParameter"),
         (TalksOfCells, "true cell"),
         (NoJson, "JSON"),
@@ -313,10 +313,6 @@ class Speechless(Sure):
 
 class Outsider(Sure):
     """Says that its mean prior is one that is none of its priors, and learns more."""
-
-    @property
-    def states_prior(self) -> bool:
-        return True
 
     @property
     def every_mixture(self) -> bool:

@@ -189,7 +189,12 @@ def _attackers(worlds: dict[str, Any]) -> str:
         for name, world in worlds.items()
     ]
     text += _table(["world", "streams", "with the event", "tried"], sizes)
-    text += "priste, AUC of each attacker (0.5 is a guess):\n\n"
+    allowed = math.exp(EPSILON) / (1.0 + math.exp(EPSILON))
+    text += (
+        "priste, AUC of each attacker. 0.5 is a guess. If all ratios of likelihoods are within "
+        f"e^±ε, no attacker has more than e^ε / (1 + e^ε) = {allowed:.2f}; that is guaranteed for "
+        "people who move by a model of the policy, the world *model*:\n\n"
+    )
     names = list(next(iter(worlds.values()))["ways"]["priste"])
     text += _table(
         ["world", *names],
@@ -302,7 +307,7 @@ def _synthetic(made: dict[str, dict[str, Any]]) -> str:
             rows,
         )
         + "Bold is above e^ε. Both programs take the box of their map from the true paths, before any noise. If the visit is the southernmost point of the data, the box reveals it, whatever ε is. "
-        "Both also fix the seed of their noise, so that whoever has the program knows the noise; here each file has random numbers of its own. "
+        "Both also fix the seed of their noise, so that everyone who has the program knows the noise; here each file has random numbers of its own. "
         "priste takes no map from guarded hours and snaps maps to a public lattice ([threat model](../explanation/threat-model.md)).\n\n"
     )
 

@@ -7,6 +7,38 @@ import { readFileSync } from "node:fs";
 const modules = new URL("../../src/priste/studio/page/modules/", import.meta.url);
 const load = (name) => import(new URL(name, modules));
 
+test("secrets of several keep their events through other names, and answers speak of whole names", async () => {
+  const { secretsIn, secretsOf, spoken, unguarded } = await load("secrets.js");
+  const events = [
+    { id: 1, name: "treatment" },
+    { id: 2, name: "group" },
+    { id: 3, name: "bar" },
+  ];
+  const listed = [
+    { name: "health", together: ["treatment", "group"], guarantee: { epsilon: 0.5 } },
+    { name: "where", answers: [{ name: "a", formula: 'at("my bar", 3)' }], every: "week" },
+  ];
+  const secrets = secretsOf(listed, events);
+  assert.deepEqual(secrets[0].together, [1, 2]);
+  const renamed = events.map((event) => (event.id === 2 ? { ...event, name: "choir" } : event));
+  assert.deepEqual(secretsIn(secrets, renamed), [
+    { name: "health", together: ["treatment", "choir"], guarantee: { epsilon: 0.5 } },
+    listed[1],
+  ]);
+  const regions = ["my bar", "bar", "bars"].map((name) => ({ name, cells: [1], painted: true }));
+  assert.deepEqual(
+    unguarded(regions, spoken([], secrets)).map(({ name }) => name),
+    ["bar", "bars"],
+  );
+});
+
+test("a draft can leave out times of the week, and neither all of it nor dates", async () => {
+  const { canBeLeftOut } = await load("checks.js");
+  assert.ok(canBeLeftOut(["wed 14:00-16:00", "daily 22:00-06:00"]));
+  for (const hours of [[], ["daily"], ["wed 14:00-16:00", "2026-03-04"], ["3..5"]])
+    assert.ok(!canBeLeftOut(hours));
+});
+
 test("a painted place that no secret speaks of is told, a drafted one is not", async () => {
   const { secretPlaces, unguarded, untouchedExamples } = await load("secrets.js");
   const regions = [

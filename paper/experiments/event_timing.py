@@ -118,7 +118,7 @@ def perform(parameters: dict[str, Any]) -> Result:
     for number in range(parameters["events"]):
         rng = np.random.default_rng(seed_of(parameters["seed"], "event", length, width, number))
         regions = [rng.choice(cells, size=width, replace=False).tolist() for _ in range(length)]
-        columns = [mechanism.column(int(rng.integers(cells))) for _ in range(length)]
+        columns = [mechanism.likelihood(int(rng.integers(cells))) for _ in range(length)]
         steps = range(1, length + 1)
         events: dict[str, Callable[[], Event]] = {
             "pattern": partial(pattern, regions, steps),

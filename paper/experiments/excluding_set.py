@@ -21,12 +21,12 @@ from paper.experiments.sparing_set import SparingSet
 class ExcludingSet(SparingSet):
     """Draws as a ``LocationSet`` does; its columns are zero at cells outside the set."""
 
-    def column(self, output: int) -> NDArray[np.float64]:
+    def likelihood(self, output: int) -> NDArray[np.float64]:
         """Return the likelihood that the check is told: zero outside the set."""
-        return self._inside(super().column(output))
+        return self._inside(super().likelihood(output))
 
     def rough_column(self, output: int) -> NDArray[np.float64]:
-        """Return ``column(output)`` up to rounding."""
+        """Return ``likelihood(output)`` up to rounding."""
         return self._inside(super().rough_column(output))
 
     def _inside(self, column: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -131,15 +131,15 @@ class _Drawn:
     budget: float
     output: int
 
-    def column(self) -> Floats:
+    def likelihood(self) -> Floats:
         """Return the likelihood of the output."""
-        return self.mechanism.column(self.output)
+        return self.mechanism.likelihood(self.output)
 
     def rough_column(self) -> Floats:
         """Return it up to rounding, where that is quicker."""
         if isinstance(self.mechanism, SparingSet):
             return self.mechanism.rough_column(self.output)
-        return self.mechanism.column(self.output)
+        return self.mechanism.likelihood(self.output)
 
 
 def _one_step(
@@ -199,7 +199,7 @@ def _accepted(
     """Return the draws that are released, each with its column and its leakage by event."""
     if not drawn:
         return []
-    columns = np.stack([draw.column() for draw in drawn], axis=1)
+    columns = np.stack([draw.likelihood() for draw in drawn], axis=1)
     numbers, limits = _numbers_and_limits(runs, drawn)
     found = [each.histories.joint_if(columns, numbers) for each in followed]
     kept = [_passes(moments, limits) for moments in found]

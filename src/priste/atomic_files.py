@@ -46,6 +46,10 @@ _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 """A pipe under the name of a draft must not be waited for."""
 
 
+def _refused(rule: str, path: PathLike, hint: str, parameter: str = "path") -> OutputError:
+    return OutputError(rule, parameter=parameter, value=os.fspath(path), hint=hint)
+
+
 def check_writable(path: PathLike, *, overwrite: bool = False, folder: bool = False) -> None:
     """Say before any work is done why a result could not be written: OutputError, OutputExists.
 
@@ -54,20 +58,22 @@ def check_writable(path: PathLike, *, overwrite: bool = False, folder: bool = Fa
     """
     target = Path(path)
     if target.name in ("", "..") or "\0" in target.name:
-        raise OutputError(f"{str(path)!r} is no name of a file to write. Choose another name.")
+        raise _refused("is no name of a file to write", path, "Choose another name.")
     if len(os.fsencode(target.name)) > _LONGEST_NAME:
-        raise OutputError(
-            f"The name {target.name[:_SHOWN_NAME] + '…'!r} is longer than {_LONGEST_NAME} bytes. "
-            "Choose a shorter one."
+        raise _refused(
+            f"has a name of more than {_LONGEST_NAME} bytes",
+            target.name[:_SHOWN_NAME] + "…",
+            "Choose a shorter one.",
         )
     if not target.parent.is_dir():
-        raise OutputError(
-            f"There is no folder {str(target.parent)!r} to write into. Make it first, or choose "
-            "another name."
+        raise _refused(
+            "lies in no folder that exists",
+            target.parent,
+            "Make that folder first, or choose another name.",
         )
     if not os.access(target.parent, os.W_OK | os.X_OK):
-        raise OutputError(
-            f"The folder {str(target.parent)!r} cannot be written to. Choose another place."
+        raise _refused(
+            "lies in a folder that cannot be written to", target.parent, "Choose another place."
         )
     if not os.path.lexists(target):
         return
@@ -112,9 +118,10 @@ def atomic_output(
     except OSError as problem:
         if problem.filename is not None and target.parent not in Path(problem.filename).parents:
             raise  # it is about something else that the block did
-        raise OutputError(
-            f"{str(target)!r} cannot be written: {problem.strerror or problem}. "
-            "What was there is as before. Make room or choose another place, then try again."
+        raise _refused(
+            f"cannot be written: {problem.strerror or problem}",
+            target,
+            "What was there is as before. Make room or choose another place, then try again.",
         ) from problem
 
 
@@ -138,20 +145,25 @@ def private_folder(path: PathLike) -> Path:
         _make_folder(folder)
         found = folder.lstat()
     except OSError as problem:
-        raise OutputError(
-            f"The folder {str(folder)!r} cannot be made: {problem.strerror}. Choose another place."
+        raise _refused(
+            f"cannot be made: {problem.strerror}", folder, "Choose another place.", "folder"
         ) from problem
     if not stat.S_ISDIR(found.st_mode):
-        raise OutputError(
-            f"{str(folder)!r} must be a folder of its own, not a link or a file. Remove it, or "
-            "choose another place."
+        raise _refused(
+            "must be a folder of its own, not a link or a file",
+            folder,
+            "Remove it, or choose another place.",
+            "folder",
         )
     if hasattr(os, "getuid") and found.st_uid != os.getuid():
-        raise OutputError(f"The folder {str(folder)!r} belongs to somebody else. It was not used.")
+        raise _refused("belongs to another account", folder, "It was not used.", "folder")
     if found.st_mode & 0o077:
-        raise OutputError(
-            f"The folder {str(folder)!r} lets others in (mode {found.st_mode & 0o777:o}), who may "
-            "have read or changed what it holds. If it is sound, make it private: chmod 700."
+        raise _refused(
+            f"lets others in (mode {found.st_mode & 0o777:o}), who may have read or changed what "
+            "it holds",
+            folder,
+            "If it is sound, make it private: chmod 700.",
+            "folder",
         )
     return folder
 
@@ -176,10 +188,11 @@ def check_apart(outputs: Mapping[str, PathLike], inputs: Mapping[str, PathLike])
     for number, (name, path) in enumerate(written):
         for other, place in [*inputs.items(), *written[:number]]:
             if _same_or_within(Path(path), Path(place)):
-                raise OutputError(
-                    f"The {name} {os.fspath(path)!r} is, holds or lies in the {other} "
-                    f"{os.fspath(place)!r}, which would be harmed. Results and what they are made "
-                    "from belong apart: choose another place."
+                raise _refused(
+                    f"is, holds or lies in the {other} {os.fspath(place)!r}, which would be harmed",
+                    path,
+                    "Results and what they are made from belong apart: choose another place.",
+                    name,
                 )
 
 
@@ -248,9 +261,7 @@ def _new_scratch(root: Path) -> tuple[Path, int]:
                 _remove_unlocked(root)
                 folder = root / secrets.token_hex(8)
                 return folder, _create(folder, private=True, folder=True)
-    raise OutputError(
-        f"The folder {str(root)!r} is removed again and again. Set TMPDIR to another folder."
-    )
+    raise _refused("is removed again and again", root, "Set TMPDIR to another folder.", "folder")
 
 
 def remove_abandoned_scratch() -> None:
@@ -319,9 +330,11 @@ def take_lock(handle: int, path: PathLike) -> bool:
     except OSError as problem:
         if problem.errno in (errno.EWOULDBLOCK, errno.EACCES):
             return False
-        raise OutputError(
-            f"{str(path)!r} lies where files cannot be locked ({problem.strerror}), so that two "
-            "processes could write to it at once. Use a disk of this machine."
+        raise _refused(
+            f"lies where files cannot be locked ({problem.strerror}), so that two processes could "
+            "write to it at once",
+            path,
+            "Use a disk of this machine.",
         ) from problem
     return True
 

@@ -107,7 +107,7 @@ def finished(
         return again.popleft() if again else next(waiting, None)
 
     def begin(worker: Worker, task: _Task) -> None:
-        task.told = 0
+        task.reported = 0
         crew[worker.pipe] = worker, task
         worker.begin(task.job)
 
@@ -121,12 +121,12 @@ def finished(
                 worker, task = crew[pipe]  # type: ignore[index]
                 said, value = worker.hear()
                 if said is Said.TOLD:
-                    task.told += 1
+                    task.reported += 1
                     tell_on(1)
                     continue
                 del crew[worker.pipe]
                 if said is Said.DIED:
-                    tell_on(-task.told)
+                    tell_on(-task.reported)
                     worker.end()
                     if (task := task.after_death(tries, value, done, on_lost)) is not None:
                         again.append(task)
@@ -151,7 +151,7 @@ class _Task:
 
     number: int
     job: Any
-    told: int = 0
+    reported: int = 0
     deaths: int = 0
 
     def after_death(self, tries: int, how: str, done: int, on_lost: OnLost | None) -> _Task | None:

@@ -52,7 +52,7 @@ class _Lying:
 def from_mechanism(state: AccountantState, budget: float, cell: int, bits) -> Draw:
     mechanism = state.mechanism_at(budget)
     output = mechanism.sample(cell, bits)
-    return Draw(output, budget, np.array(mechanism.column(output)))
+    return Draw(output, budget, np.array(mechanism.likelihood(output)))
 
 
 class BudgetFromTruth(_Lying):
@@ -95,4 +95,4 @@ class LeaksNowAndThen(ForgetsToObserve):
         drawn = super().drawn(state, cell, bits)
         if bits.below(2):
             return drawn
-        return Draw(cell, drawn.budget, np.array(state.mechanism.column(cell)))
+        return Draw(cell, drawn.budget, np.array(state.mechanism.likelihood(cell)))

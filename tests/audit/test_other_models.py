@@ -85,7 +85,7 @@ def test_protector_guards_a_set_in_its_ledger() -> None:
     )
     table = p.state
     release = p.release(2)
-    column = table.mechanism_at(release.budget).column(release.cell)
+    column = table.mechanism_at(release.budget).likelihood(release.cell)
     worst = max(
         found["west"].leakage[0] for found in audit_under_models(FAMILY, EVENTS, [column]).values()
     )

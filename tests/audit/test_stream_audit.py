@@ -74,7 +74,7 @@ def test_the_worst_prior_belongs_to_the_largest_leakage() -> None:
     quantifier = Quantifier(MODEL, EVENTS["stay"])
     seen = []
     for output in outputs:
-        quantifier.observe(MECHANISM.column(output))
+        quantifier.observe(MECHANISM.likelihood(output))
         seen.append(quantifier.leakage(prior=prior).value)
     assert max(seen) == pytest.approx(found.max, rel=1e-6)
 
@@ -85,7 +85,7 @@ def test_it_agrees_with_the_ledger_of_a_protector() -> None:
         MODEL, EVENTS, MECHANISM, 0.4, Certified(guess=False), rng=2, adversary=AnyPrior()
     )
     releases = [protector.release(cell) for cell in (0, 0, 1, 3)]
-    columns = [MECHANISM.with_budget(r.budget).column(r.cell) for r in releases]
+    columns = [MECHANISM.with_budget(r.budget).likelihood(r.cell) for r in releases]
     found = audit_stream(MODEL, EVENTS, columns)
     for number, audit in enumerate(found.values()):
         assert audit.leakage == pytest.approx([r.leakage[number] for r in releases], abs=1e-7)
@@ -93,7 +93,7 @@ def test_it_agrees_with_the_ledger_of_a_protector() -> None:
 
 def test_beside_each_leakage_stands_what_any_movement_could_tell() -> None:
     """The figure without a model is that of the possible paths, and never below the leakage."""
-    columns = [MECHANISM.column(output) for output in (0, 2, 3, 1)]
+    columns = [MECHANISM.likelihood(output) for output in (0, 2, 3, 1)]
     for name, audit in audit_stream(MODEL, EVENTS, columns).items():
         possible = possible_paths_leakage(MODEL, EVENTS[name], columns)
         assert audit.any_movement == tuple(each.value for each in possible)
@@ -135,7 +135,7 @@ def test_the_prior_of_the_adversary_may_be_given() -> None:
 def test_the_belief_of_a_family_is_that_of_its_first_model_where_each_is_guarded() -> None:
     """A mixture over models would move for reasons that no guarantee is about."""
     other = MarkovModel.gaussian(GRID, sigma=3.0)
-    columns = [MECHANISM.column(0), MECHANISM.column(1)]
+    columns = [MECHANISM.likelihood(0), MECHANISM.likelihood(1)]
     each = audit_stream([MODEL, other], EVENTS, columns, family="each")
     alone = audit_stream(MODEL, EVENTS, columns)
     joint = audit_stream([MODEL, other], EVENTS, columns)

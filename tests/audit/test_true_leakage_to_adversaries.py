@@ -130,7 +130,7 @@ def test_several_models_are_judged_jointly() -> None:
     together = true_leakage(
         Protector(models, event, coin, 0.5, calibrator="uncalibrated", adversary=AnyPrior()), 3
     )["event"]
-    columns = [coin.column(output) for output in together.worst.outputs]
+    columns = [coin.likelihood(output) for output in together.worst.outputs]
     joint = Quantifier(models, event)
     for column in columns:
         joint.observe(column)
@@ -176,7 +176,7 @@ def test_rows_say_against_whom_and_what_anybody_learns() -> None:
 def test_streams_are_audited_against_the_adversary(name) -> None:
     """Leakage per direction and the largest belief are the quantifier's, whatever way it goes."""
     adversary, _ = ADVERSARYS[name]
-    columns = [MECH.column(0), None, MECH.column(2)]
+    columns = [MECH.likelihood(0), None, MECH.likelihood(2)]
     found = audit_stream(MODEL, {"e": EVENT}, columns, adversary=adversary)["e"]
     quantifier, any_prior = Quantifier(MODEL, EVENT, adversary), Quantifier(MODEL, EVENT)
     for step, column in enumerate(columns):

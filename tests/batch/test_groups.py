@@ -103,7 +103,7 @@ def test_earlier_steps_stay_and_later_ones_are_drawn(policy: Policy, group: Grou
 def test_foreign_journals_are_refused(policy: Policy, group: Group) -> None:
     """Of somebody else, of another map, of other rows: the error says which."""
     ada, ben = (outcome.journal for outcome in group.outcomes)
-    with pytest.raises(StateError, match="somebody else"):
+    with pytest.raises(StateError, match="another person"):
         protect_group(table_of("ada"), policy, KEY, earlier={"ada": ben})
     finer = read_policy(POLICY.replace("cell_size = 1.0", "cell_size = 0.9"))
     with pytest.raises(StateError, match="another map"):

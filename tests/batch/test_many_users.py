@@ -121,7 +121,7 @@ def test_a_sample_is_a_part_of_the_whole(tmp_path: Path) -> None:
     whole = run(tmp_path, source, "all.csv")
     assert whole.given_again == len(sampled.cells)
     assert {user: whole.cells[user] for user in sampled.cells} == sampled.cells
-    with pytest.raises(TraceError, match="holds nobody"):
+    with pytest.raises(TraceError, match="sample is empty"):
         run(tmp_path, source, "none.csv", sample=1e-9)
 
 

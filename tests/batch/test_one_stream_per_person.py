@@ -255,7 +255,7 @@ def test_a_smaller_guarantee_counts_the_past(after_the_first: Path, tmp_path: Pa
     event = "[events.visit]\nformula = 'presence(clinic, \"10:00-13:00\")'\n"
     policy = read_policy(strict.replace("T00:00:00", "T10:00:00") + event)
     fixes = fixes_of([5] * 6 + [1], 6)
-    with pytest.raises(Exception, match="tells more than this policy guarantees about 'visit'"):
+    with pytest.raises(Exception, match="reveals more than this policy guarantees about 'visit'"):
         run(tmp_path, fixes, policy, "second.csv")
 
 

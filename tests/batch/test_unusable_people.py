@@ -81,7 +81,7 @@ def test_released_before_and_broken_now_is_refused(tmp_path: Path, trips: Path) 
     """Their stream is kept, and the input does not hold what it was made from any more."""
     run(tmp_path, trips, "out.csv")
     trips.write_text(write_trips(tmp_path, ("ada",), "one.csv").read_text() + f"cleo,{NOW},,\n")
-    with pytest.raises(StateError, match="whom the input does not hold any more"):
+    with pytest.raises(StateError, match="who are no longer in the input"):
         run(tmp_path, trips, "out.csv", overwrite=True)
 
 

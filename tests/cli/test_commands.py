@@ -345,7 +345,7 @@ def test_audit_of_a_foreign_trace(finished: Path) -> None:
     for cell, leakage in zip(
         PATHS["ada"], found["users"][0]["events"]["visit"]["leakage"], strict=True
     ):
-        quantifier.observe(policy.mechanism.column(cell))
+        quantifier.observe(policy.mechanism.likelihood(cell))
         assert leakage == pytest.approx(quantifier.leakage().value, rel=SAME_LEAKAGE)
     weaker = told(*where, "--alpha", 0.01)
     assert weaker["verdict"] == "kept"
@@ -367,7 +367,7 @@ def test_audit_of_foreign_positions_snaps_them_and_says_what_that_means(
     where = ("audit", raw, "-p", finished / "policy.toml")
     shown = " ".join(priste(*where, code=1).stdout.split())
     assert "100 % of the positions are not centres of the policy's cells" in shown
-    assert "What a position tells beyond its cell is not counted" in shown
+    assert "What a position reveals within its cell is not counted" in shown
     centres = ("audit", finished / "trips.csv", "-p", finished / "policy.toml")
     assert "--mechanism policy" in complaint_of(priste(*centres, code=2))
     snapped = told(*where, code=1)

@@ -51,7 +51,7 @@ def test_the_ledger_holds_the_law_of_each_release(finished: Path) -> None:
             column = ledger.likelihood(step)
             if column is None:
                 assert release.cell is not None
-                column = policy.mechanism.with_budget(release.budget).column(release.cell)
+                column = policy.mechanism.with_budget(release.budget).likelihood(release.cell)
             informative += len(set(column.tolist())) > 1
             quantifier.observe(column)
             assert quantifier.leakage().value == pytest.approx(release.leakage[0], abs=SAME_LEAKAGE)

@@ -2,66 +2,27 @@
 
 from __future__ import annotations
 
-import re
+import warnings
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
+import pyarrow.csv
 import pytest
-from tests.cli.command_line import ROOT, priste
-from tests.cli.small_world import GRID, POLICY, START, STEPS, trace_of
+from tests.cli.command_line import priste
+from tests.cli.guarded_worlds import HOURS, PATHS, WORLDS, listed, person
+from tests.cli.small_world import POLICY, START, STEPS
 
-from priste.traces import Trace, write_traces
+from priste import protect as protect_frame
+from priste.cli.application import app
+from priste.traces import write_traces
 
-PAGE = ROOT / "docs" / "explanation" / "threat-model.md"
 EVENT = "[events.visit]\nformula = 'presence(clinic, \"06:00-07:00\")'\n"
 TEXT = POLICY[: POLICY.index("[events.visit]")].replace(
     "pace = 0.3", 'calibrator = "certified"\npace = 0.3'
 )
 FIT = TEXT.replace('kind = "gaussian"\nsigma = 1.0', 'kind = "fit"\ntraces = "others.csv"')
-HOURS = range(5, 8)
-"""The steps of the event, and an hour before and after it: its guarded hours."""
-
-PATHS = {
-    "ada": [0, 0, 1, 5, 6, 10, 10, 9, 5, 1, 0, 0],
-    "ben": [15, 15, 14, 10, 10, 6, 6, 7, 11, 15, 15, 15],
-    "cleo": [3, 3, 3, 7, 7, 11, 10, 10, 9, 8, 12, 12],
-}
-WORLDS = ("as it was", "a visit moved", "a fix removed", "a fix added", "only then")
-
-
-def listed() -> dict[str, tuple[set[str], set[str]]]:
-    """Return what the threat model calls public and private, of each command."""
-    text = PAGE.read_text().partition("## What may be handed out")[2].partition("\n## ")[0]
-    rows = re.findall(r"^\| `(\w+)` \| (.*?) \|(.*)\|$", text, re.MULTILINE)
-    return {
-        name: (set(re.findall("`(.*?)`", public)), set(re.findall("`(.*?)`", private)))
-        for name, public, private in rows
-    }
-
-
-def person(user: str, world: str, first: timedelta = timedelta(0)) -> Trace:
-    """Return a person's fixes in a world."""
-    whole = trace_of(user, PATHS[user], START + first)
-    steps = np.arange(len(whole))
-    inside = np.isin(steps, HOURS)
-    times, lat, lon = whole.times, whole.lat.copy(), whole.lon.copy()
-    kept = np.ones(len(whole), dtype=bool)
-    if world == "a visit moved":
-        lat[inside], lon[inside] = GRID.latlon(12)
-    if world == "a fix removed":
-        kept = steps != 6
-    if world == "only then":
-        kept = ~inside
-    times, lat, lon = times[kept], lat[kept], lon[kept]
-    if world == "a fix added":
-        more = whole.times[inside] + 600_000_000
-        where = np.array([GRID.latlon(2)] * more.size)
-        times = np.concatenate([times, more])
-        lat, lon = np.concatenate([lat, where[:, 0]]), np.concatenate([lon, where[:, 1]])
-    order = np.argsort(times)
-    return Trace(user, times[order], lat[order], lon[order])
 
 
 def files(world: str) -> None:
@@ -100,12 +61,23 @@ def explain() -> dict[str, object]:
 
 
 def forecast() -> dict[str, object]:
-    words = ("forecast", "fitted.toml", "--runs", 2, "--steps", 4, "--json")
-    return {"stdout": _said(*words)["stdout"]}
+    words = ("forecast", "fitted.toml", "--runs", 2, "--steps", 4, "--no-neighbours", "--json")
+    tried = _said(*words, "--trace", "ada.csv", "--plot", "page.html")["stdout"]
+    return {
+        "stdout": _said(*words)["stdout"],
+        "stdout with --trace": tried,
+        "page": Path("page.html").read_bytes(),
+    }
 
 
 def compare() -> dict[str, object]:
-    return {"stdout": _said("compare", "fitted.toml", "--streams", 1, "--json")["stdout"]}
+    words = ("--streams", 1, "--json")
+    tried = _said("compare", "fitted.toml", "ada.csv", "--plot", "page.html", *words)["stdout"]
+    return {
+        "stdout": _said("compare", "fitted.toml", *words)["stdout"],
+        "stdout with a trace": tried,
+        "page": Path("page.html").read_bytes(),
+    }
 
 
 def protect() -> dict[str, object]:
@@ -117,6 +89,14 @@ def protect() -> dict[str, object]:
         "exit code": said["exit code"],
         "progress": said["progress"],
     }
+
+
+def frames() -> dict[str, object]:
+    """`priste.protect` of a frame."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        frame = protect_frame(pyarrow.csv.read_csv("trips.csv"), "fitted.toml", seed=3)
+    return {"frame": frame.to_pylist(), "warnings": [str(each.message) for each in said]}
 
 
 def audit() -> dict[str, object]:
@@ -131,13 +111,22 @@ def report() -> dict[str, object]:
 
 
 COMMANDS: dict[str, Callable[[], dict[str, object]]] = {
-    each.__name__: each for each in (init, fit, explain, forecast, compare, protect, audit, report)
+    each.__name__: each
+    for each in (init, fit, explain, forecast, compare, protect, frames, audit, report)
 }
+ELSEWHERE = {"live", "studio"}
+PRIVATE = {"evaluate", "journal", "register"}
+"""What has nothing public."""
 
 
 def test_the_list_is_about_every_command() -> None:
-    """`live` has tests of its own in two worlds; every other command of the list is run here."""
-    assert set(listed()) == {*COMMANDS, "live"}
+    """Each has a line; those with a public part are run here, `live` and the studio elsewhere."""
+    found = listed()
+    assert set(found) == {*COMMANDS, *ELSEWHERE, *PRIVATE}
+    assert all(not found[name][0] for name in PRIVATE)
+    shown = [each for each in app.registered_commands if not each.hidden]
+    commands = {each.name or each.callback.__name__ for each in shown if each.callback}
+    assert commands | {"live", "journal"} <= set(found) | {"demo"}  # the town is nobody's
 
 
 def test_the_worlds_differ_inside_guarded_hours_only() -> None:

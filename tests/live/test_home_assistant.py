@@ -59,7 +59,7 @@ def _check_presence(folder: Path, home: RunningHome, port: int) -> None:
         known.webhook("ada"),
         f"homeassistant+mqtt://127.0.0.1:{port}/",
         f"owntracks+http://{urlsplit(home.url).netloc}{hook}?device=phone",
-        f"owntracks+mqtt://127.0.0.1:{port}/owntracks/ada/broker?accuracy=1",
+        f"owntracks+mqtt://127.0.0.1:{port}/owntracks/ada/broker",
     )
     addresses = tuple(map(read_output, outputs))
     options = StreamOptions(seed=5, points=(NamedPoint("home", *HOME),), avoid_guarded=True)

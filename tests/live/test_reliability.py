@@ -280,7 +280,7 @@ def test_a_folder_that_others_may_enter_is_refused(tmp_path: Path) -> None:
         opened(link)
     if os.getuid() == 0:
         os.chown(folder, 65534, 65534)
-        with pytest.raises(OutputError, match="somebody else"):
+        with pytest.raises(OutputError, match="another account"):
             opened(folder)
 
 

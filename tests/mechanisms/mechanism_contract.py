@@ -46,15 +46,15 @@ class MechanismContract:
                 assert abs(sum(map(Fraction, row)) - 1) <= ROW_SUM_TOLERANCE
 
     def test_rows_and_columns_are_those_of_the_table(self):
-        """row() and column() agree with emission() to the bit."""
+        """row() and likelihood() agree with emission() to the bit."""
         for mechanism in self.mechanisms():
             table = mechanism.emission()
             for cell in range(mechanism.grid.size):
                 assert np.array_equal(mechanism.row(cell), table[cell])
             for output in range(mechanism.outputs):
-                assert np.array_equal(mechanism.column(output), table[:, output])
+                assert np.array_equal(mechanism.likelihood(output), table[:, output])
             chosen = range(0, mechanism.outputs, 3)
-            assert np.array_equal(mechanism.columns(chosen), table[:, ::3])
+            assert np.array_equal(mechanism.likelihoods(chosen), table[:, ::3])
 
     def test_sampled_law_is_the_law_of_the_table_to_the_bit(self):
         """Of all numbers in [0, 1), each output owns an interval of exactly its share."""
@@ -158,7 +158,7 @@ class MechanismContract:
                 assert "31337" not in str(caught.value)
             for output in (-1, mechanism.outputs, 0.0, None):
                 with pytest.raises(InvalidParameter, match="output"):
-                    mechanism.column(output)
+                    mechanism.likelihood(output)
 
     def test_description_restores_it_to_the_bit(self):
         """describe() survives JSON, and the restored mechanism has the very same table."""
@@ -175,7 +175,7 @@ class MechanismContract:
         """Nothing that a mechanism hands out can be changed, nor its attributes."""
         for original in self.mechanisms():
             for mechanism in (original, pickle.loads(pickle.dumps(original))):
-                arrays = [mechanism.emission(), mechanism.row(0), mechanism.column(0)]
+                arrays = [mechanism.emission(), mechanism.row(0), mechanism.likelihood(0)]
                 if mechanism.output_cells() is not None:
                     arrays.append(mechanism.output_cells())
                 for array in arrays:

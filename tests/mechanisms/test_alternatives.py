@@ -174,7 +174,7 @@ def test_adaptive_noise_follows_the_length_of_the_move() -> None:
     """The level is that of Privkit's thresholds for each pair of cells, one by one."""
     alpha = 1.2
     table = adaptive(PlanarLaplace(FLAT, alpha))
-    column = {level: PlanarLaplace(FLAT, level * alpha).column(6) for level in (0.1, 1.0, 5.0)}
+    column = {level: PlanarLaplace(FLAT, level * alpha).likelihood(6) for level in (0.1, 1.0, 5.0)}
     found = table.likelihood(6)
     for before, now in itertools.product(range(FLAT.size), repeat=2):
         error = math.dist(FLAT.centers[before], FLAT.centers[now])
@@ -205,5 +205,5 @@ def test_velocity_aware_noise_follows_the_share_of_slower_moves() -> None:
             / moves.sum()
         )
         level = alpha / strength * strength ** (2 * 0.5 * (share + 0.5))
-        expected = PlanarLaplace(FLAT, level).column(8)[now]
+        expected = PlanarLaplace(FLAT, level).likelihood(8)[now]
         assert math.isclose(found[before, now], expected, rel_tol=1e-9)

@@ -139,7 +139,7 @@ def test_large_maps_need_no_table():
     mechanism = LocationSet(PlanarLaplace(grid, 1.0), 0.0, belief)
     row = mechanism.row(0)
     assert np.array_equal(np.flatnonzero(row), mechanism.cells)
-    assert mechanism.column(5003)[0] == row[5003]
+    assert mechanism.likelihood(5003)[0] == row[5003]
     with pytest.raises(InvalidParameter, match="GiB"):
         mechanism.emission()
 

@@ -130,11 +130,11 @@ def test_large_maps_need_no_table():
     grid = Grid(200, 200, 0.1)
     mechanism = PlanarLaplace(grid, 2.0)
     assert 8 * grid.size**2 > MAX_TABLE_BYTES
-    row, column = mechanism.row(12345), mechanism.column(777)
+    row, column = mechanism.row(12345), mechanism.likelihood(777)
     assert row[777] == column[12345]
     assert abs(math.fsum(row.tolist()) - 1) <= ROW_SUM_TOLERANCE
     assert 0 <= mechanism.sample(12345, 3) < grid.size
-    with pytest.raises(InvalidParameter, match=r"11\.9 GiB.*row\(\) and column\(\)"):
+    with pytest.raises(InvalidParameter, match=r"11\.9 GiB.*row\(\) and likelihood\(\)"):
         mechanism.emission()
 
 
@@ -175,7 +175,7 @@ def test_a_family_makes_each_table_of_integrals_once(monkeypatch):
     full = PlanarLaplace(grid, alpha=1.0)
     for _ in range(3):
         full.with_budget(0.5).with_budget(0.25).row(0)
-        full.with_budget(0.25).columns([1, 2])
+        full.with_budget(0.25).likelihoods([1, 2])
         full.with_budget(0.5).emission()
     assert made == [(3, 4, 0.25), (3, 4, 0.5)]
     PlanarLaplace(grid, alpha=0.5).row(0)

@@ -102,7 +102,7 @@ def test_a_cycle_gives_the_shares_at_its_first_step() -> None:
 
 def test_a_sequence_has_none() -> None:
     """A model that ends has no long run."""
-    with pytest.raises(InvalidParameter, match="goes on for ever"):
+    with pytest.raises(InvalidParameter, match="without an end"):
         MarkovModel(Grid(1, 2, 1.0), [np.eye(2)] * 3).stationary()
 
 

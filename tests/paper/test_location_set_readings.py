@@ -23,8 +23,8 @@ def test_outside_the_set_nothing_is_possible() -> None:
         told, true = excluding.with_budget(budget), surrogate.with_budget(budget)
         assert np.array_equal(told.emission(), true.emission())
         for output in surrogate.cells:
-            assert np.array_equal(told.column(output)[:3], true.column(output)[:3])
-            assert not told.column(output)[3:].any()
+            assert np.array_equal(told.likelihood(output)[:3], true.likelihood(output)[:3])
+            assert not told.likelihood(output)[3:].any()
     moved = excluding.at_belief(BELIEF[::-1])
     assert isinstance(moved, ExcludingSet)
     assert moved.cells == (2, 3, 4)
@@ -45,7 +45,7 @@ def test_rows_and_columns_made_alone_are_those_of_the_table() -> None:
                 for cell in range(grid.size):
                     assert np.array_equal(other.row(cell), one.row(cell))
                 for output in whole.cells:
-                    column = one.column(output)
+                    column = one.likelihood(output)
                     np.testing.assert_allclose(other.rough_column(output), column, rtol=1e-13)
                 shared = single.around(base.with_budget(budget))
                 assert np.array_equal(shared.emission(), one.emission())
@@ -57,10 +57,10 @@ def test_no_budget_is_small_enough() -> None:
     stay = MarkovModel(grid, np.eye(5))
     silent = ExcludingSet(PlanarLaplace(grid, alpha=1.0), 0.1, BELIEF).with_budget(0.0)
     outside = Quantifier(stay, presence([3, 4], [1]))
-    outside.observe(silent.column(0))
+    outside.observe(silent.likelihood(0))
     assert outside.leakage().value == np.inf
     held = Quantifier(stay, presence([3, 4], [1]))
-    held.observe(LocationSet(PlanarLaplace(grid, 1.0), 0.1, BELIEF).with_budget(0.0).column(0))
+    held.observe(LocationSet(PlanarLaplace(grid, 1.0), 0.1, BELIEF).with_budget(0.0).likelihood(0))
     assert held.leakage().value < 1e-9
 
 

@@ -76,7 +76,7 @@ def test_partial_periods_are_guarded_and_told() -> None:
 def test_silence_that_depends_on_the_place_is_refused() -> None:
     """Gaps beyond the map tell where one is, so no guarantee goes with them."""
     gap = 'pace = 0.3\noutside = "gap"'
-    with pytest.raises(PolicyError, match="silence tells"):
+    with pytest.raises(PolicyError, match="silence reveals"):
         read_policy(POLICY.replace("pace = 0.3", gap))
     uncalibrated = 'calibrator = "uncalibrated"\nno_guarantee = true\noutside = "gap"'
     assert read_policy(POLICY.replace("pace = 0.3", uncalibrated)).outside == "gap"
@@ -123,7 +123,7 @@ def test_the_only_person_cannot_be_left_out(tmp_path: Path) -> None:
     """A model of nobody else is refused."""
     write_trips(tmp_path, ("ada",))
     text = SHORT.replace(GAUSSIAN, 'kind = "fit"\ntraces = "trips.csv"')
-    with pytest.raises(PolicyError, match="nobody but"):
+    with pytest.raises(PolicyError, match="only on the person"):
         read_policy(text, folder=tmp_path).for_user(trace_of("ada", PATHS["ada"]))
 
 

@@ -242,7 +242,7 @@ def city(seed: int) -> tuple[MarkovModel, list[np.ndarray]]:
     rng = np.random.default_rng(seed)
     mech = PlanarLaplace(grid, alpha=0.7)
     return MarkovModel.gaussian(grid, sigma=1.0), [
-        mech.column(int(c)) for c in rng.integers(16, size=5)
+        mech.likelihood(int(c)) for c in rng.integers(16, size=5)
     ]
 
 

@@ -43,3 +43,28 @@ def test_powers_of_two_overflow_as_machine_code_does(shift: int) -> None:
 
     with np.errstate(all="ignore"):
         assert _AS_COMPILED.ldexp(-1.5, shift) == np.ldexp(-1.5, shift)
+
+
+def test_the_first_verdicts_wait_for_no_compiler() -> None:
+    """A first release loads no numba; long work does, with the same verdicts before and after."""
+    code = """
+import sys
+import numpy as np
+from priste import Grid, KnownPrior, MarkovModel, PlanarLaplace, Protector, presence
+from priste.quantify import passes
+from priste.quantify.worst_prior import verdicts
+grid = Grid(rows=6, columns=6, cell_size=1.0)
+model = MarkovModel.gaussian(grid, sigma=1.0)
+known = KnownPrior(model.stationary())
+mechanism = PlanarLaplace(grid, alpha=1.0)
+protector = Protector(model, presence([0, 1], [2, 3]), mechanism, 0.5, adversary=known, rng=1)
+protector.release(7)
+print('numba' in sys.modules)
+from priste import Quantifier
+joint = Quantifier(model, presence([0, 1], [2, 3]), known).candidate_joint(mechanism.emission())
+before = passes(joint, 0.1)
+verdicts.PLAIN_WORK = 0
+print(np.array_equal(passes(joint, 0.1), before), 'numba' in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True", "True"]

@@ -24,7 +24,7 @@ def released(sigma: float, alpha: float, **adversary: object) -> Quantifier:
     quantifier = Quantifier(model, presence([0, 1, 2], [2, 3, 4]), **adversary)
     mechanism = PlanarLaplace(grid, alpha=alpha)
     for output in (7, 8, 2, 1, 14, 20, 21, 35):
-        quantifier.observe(mechanism.column(output))
+        quantifier.observe(mechanism.likelihood(output))
     return quantifier
 
 

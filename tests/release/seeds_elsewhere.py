@@ -64,7 +64,7 @@ def released(seeds: int, steps: int) -> dict[str, list[Told]]:
                 stream.release(int(cell))
             for release in stream.ledger:
                 assert release.cell is not None
-                column = stream.ledger.column(release.step)
+                column = stream.ledger.likelihood(release.step)
                 law = [release.budget] if column is None else column.tolist()
                 found[name].append((release.cell, law))
     return found

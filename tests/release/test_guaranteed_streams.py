@@ -68,7 +68,7 @@ def test_caps_hold_in_a_long_stream(calibrator: str) -> None:
     for release in released(p, 60):
         column = p.ledger.likelihood(release.step)
         if column is None:
-            column = MECH.with_budget(release.budget).column(int(release.cell or 0))
+            column = MECH.with_budget(release.budget).likelihood(int(release.cell or 0))
         for (name, cap), sure in zip(caps.items(), release.belief, strict=True):
             quantifiers[name].observe(column if len(set(column)) > 1 else None)
             posterior = quantifiers[name].posterior()
@@ -88,7 +88,7 @@ def test_bounds_hold_in_a_long_stream(guarantee: float | Guarantee, adversary: s
     bounds = p.guarantees[0]
     assert isinstance(bounds, OddsBound)
     for release in released(p, 20):
-        column = MECH.with_budget(release.budget).column(int(release.cell or 0))
+        column = MECH.with_budget(release.budget).likelihood(int(release.cell or 0))
         for quantifier, told in zip(quantifiers, release.leakage, strict=True):
             quantifier.observe(column if release.budget else None)
             found = quantifier.leakage()

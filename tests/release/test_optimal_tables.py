@@ -40,7 +40,14 @@ from priste.release.calibrators.merged_outputs import (
     likely_rectangles,
     merged_outputs,
 )
-from priste.release.calibrators.optimal import MOST_SOURCES, _groups, _left_alone, _none
+from priste.release.calibrators.optimal import (
+    MENDED,
+    MOST_SOURCES,
+    _groups,
+    _left_alone,
+    _none,
+)
+from priste.release.calibrators.programme import PriorBound, Programme
 from priste.release.calibrators.spending import (
     AT_LEAST,
     AT_ONCE,
@@ -59,8 +66,6 @@ WALK = MarkovModel.gaussian(GRID, sigma=0.8)
 EVENT = presence([0, 1, 4], [3, 4])
 EVERYWHERE = np.full(16, 1 / 16)
 ROUNDING = 1e-9
-SLACK = 2e-6
-"""What rounding may make a half worse off than with a constant, relatively."""
 LP_TOLERANCE = 1e-5
 """Between the law and the optimum: its margin inside the bounds and the solver's tolerance."""
 
@@ -109,7 +114,7 @@ def test_every_law_sums_to_one_passes_and_is_no_worse_than_nothing(
         people = populations(state, list(state.operators()))
         assert law.cost == pytest.approx(people.everybody @ told, abs=ROUNDING)
         for half in [*people.protected, state.predicted()]:
-            assert half @ told <= half @ distances[:, constant] * (1 + SLACK) + ROUNDING
+            assert half @ told <= half @ distances[:, constant] * (1 + MENDED) + ROUNDING
         p.release(int(cell))
 
 
@@ -498,7 +503,11 @@ def test_certified_releases_the_guess_it_accounts_for() -> None:
 
 
 def test_populations_count_as_much_as_they_make_the_releases_likely() -> None:
-    """Weights are Pr(releases | model, answer), compared with sums over all trajectories."""
+    """Weights are Pr(releases | model, answer), compared with sums over all trajectories.
+
+    Times the chance that two people of the model are in one cell, on average over the steps. People
+    with one answer are protected together, whatever their model.
+    """
     grid = Grid(rows=1, columns=3, cell_size=1.0)
     models = [MarkovModel.gaussian(grid, sigma=sigma) for sigma in (0.6, 1.5)]
     priors = [np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.2, 0.6])]
@@ -518,7 +527,24 @@ def test_populations_count_as_much_as_they_make_the_releases_likely() -> None:
             sums[0 if second == 0 else 1] += (
                 chance * seen[0][first] * seen[1][second], chance,
             )  # fmt: skip
-        expected += list(sums[:, 0] / sums[:, 1])
+        later = prior @ moves
+        in_one_cell = (sum(prior * prior) + sum(later * later)) / 2
+        expected += list(sums[:, 0] / sums[:, 1] * in_one_cell)
     people = populations(state, list(state.operators()))
     assert people.weights == pytest.approx(np.array(expected) / sum(expected))
     assert people.places.sum(axis=1) == pytest.approx(1.0)
+    together = [
+        np.average(people.places[answer::2], axis=0, weights=expected[answer::2])
+        for answer in range(2)
+    ]
+    assert people.protected == pytest.approx(np.array(together))
+
+
+def test_a_programme_without_a_solution_returns_none() -> None:
+    """One source with R = 1 / 2, whose limits are 0: no remap keeps them, and none is returned."""
+    bound = PriorBound(np.array([2.0 / 3.0]), np.array([4.0 / 3.0]), 0.0, 0.0)
+    for limit, wanted in ((0.0, None), (1.0, [[1.0]])):
+        there = PriorBound(bound.x, bound.y, limit, limit)
+        programme = Programme(np.ones((1, 1)), np.ones((1, 1), dtype=bool), [there])
+        found = programme.solve(lambda _: [], 4, 100)
+        assert found is None if wanted is None else found.tolist() == wanted

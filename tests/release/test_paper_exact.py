@@ -200,7 +200,7 @@ def test_algorithm_three_uses_the_posterior() -> None:
         expected = mech.at_belief(belief).emission()
         assert state.mechanism.emission() == pytest.approx(expected, abs=1e-12)
         r = p.release(0)
-        column = mech.at_belief(belief).with_budget(r.budget).column(r.cell)
+        column = mech.at_belief(belief).with_budget(r.budget).likelihood(r.cell)
         belief = (belief * column) / (belief @ column) @ MATRIX
 
 

@@ -91,12 +91,12 @@ def test_silence_costs_nothing_and_lets_time_pass() -> None:
     """A missing fix leaves the leakage as it was, and later releases know that a step went by."""
     p, q = stream(), Quantifier(MODEL, CLINIC)
     first = p.release(1)
-    q.observe(MECH.with_budget(first.budget).column(first.cell))
+    q.observe(MECH.with_budget(first.budget).likelihood(first.cell))
     silent = p.release(None)
     q.observe(None)
     assert silent.leakage == first.leakage
     third = p.release(4)
-    q.observe(MECH.with_budget(third.budget).column(third.cell))
+    q.observe(MECH.with_budget(third.budget).likelihood(third.cell))
     assert third.step == 2
     assert third.leakage[0] == pytest.approx(q.leakage().value, abs=SAME_ARITHMETIC)
 
@@ -151,7 +151,7 @@ def test_every_leakage_equals_a_recomputation_from_the_ledger(calibrator: str | 
     assert p.event_names == tuple(EVENTS)
     quantifiers = [Quantifier(MODEL, event) for event in EVENTS.values()]
     for r in p.ledger:
-        column = None if r.silent else MECH.with_budget(r.budget).column(r.cell)
+        column = None if r.silent else MECH.with_budget(r.budget).likelihood(r.cell)
         for q, reported, bound in zip(quantifiers, r.leakage, p.epsilons, strict=True):
             q.observe(column)
             assert reported == pytest.approx(q.leakage().value, abs=SAME_ARITHMETIC)

@@ -325,8 +325,8 @@ def test_columns_are_stored_once_and_to_the_bit(tmp_path: Path) -> None:
         if "likelihood" in record:
             packed = base64.b64decode(record["likelihood"])
             column = unpack(packed)
-            assert np.array_equal(column, MECH.column(release.cell))
-    other = {**contents.records[0], "likelihood": text_of(MECH.column(8) * 0.5)}
+            assert np.array_equal(column, MECH.likelihood(release.cell))
+    other = {**contents.records[0], "likelihood": text_of(MECH.likelihood(8) * 0.5)}
     files.create(tmp_path / "other", contents.header, [other])
     with pytest.raises(StateError, match="does not match its digest"):
         Protector.load(tmp_path / "other")

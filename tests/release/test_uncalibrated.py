@@ -37,7 +37,7 @@ def test_its_ledger_tells_what_a_quantifier_tells() -> None:
     protector, quantifier = stream(), Quantifier(MODEL, EVENT)
     for cell in PATH:
         release = protector.release(cell)
-        quantifier.observe(MECHANISM.column(release.cell))
+        quantifier.observe(MECHANISM.likelihood(release.cell))
         assert release.leakage[0] == pytest.approx(quantifier.leakage().value, rel=SAME_ARITHMETIC)
 
 

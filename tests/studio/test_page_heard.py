@@ -116,7 +116,7 @@ def test_the_whole_story_by_keys_and_by_ear(address: str, chromium: Browser, wee
         page.keyboard.press("Control+A")
         page.keyboard.type('presence("quiet place", "wed 06:00-18:00")')
         page.locator("#view-secrets .says").filter(
-            has_text="You are in quiet place"
+            has_text="You are at quiet place"
         ).first.wait_for()
         page.locator("#view-secrets .chance").first.wait_for()
         press(at, "#view-secrets .next .main")

@@ -148,6 +148,13 @@ def test_the_whole_story(address: str, chromium: Browser, week: Path, tmp_path: 
         assert "Any prior" in page.locator("#view-protection output").first.inner_text()
         page.get_by_label("Which adversary?").press("Home")
         page.wait_for_selector("#view-protection .computing", state="detached")
+        # A weaker guarantee costs less, on the same days and with the same random numbers.
+        page.wait_for_selector("#view-protection .busy", state="detached")
+        for _ in range(3):
+            page.get_by_label("How sure may the adversary get?").press("ArrowRight")
+        page.get_by_text("less than the setting before, on the same days").wait_for()
+        for _ in range(3):
+            page.get_by_label("How sure may the adversary get?").press("ArrowLeft")
         page.get_by_text("The expert’s numbers").click()
         assert page.get_by_label("Seed").input_value() == ""  # the system's randomness, unless told
         page.get_by_label("Seed").fill("7")

@@ -7,8 +7,9 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.studio.studio_in_browser import Tab, tab
+from tests.studio.studio_in_browser import Tab, accessible, tab
 
+from priste.events import Secret
 from priste.policy import read_policy
 from priste.results import length, odds, percent
 
@@ -69,6 +70,80 @@ def test_a_painted_place_is_guarded_in_the_exported_policy(
         example.wait_for(state="detached")
         found = read_policy(exported_policy(at))
         assert {each.name for each in found.events.values()} == {f"at {name}"}
+
+
+def test_several_secrets_are_guarded_together(address: str, chromium: Browser, week: Path) -> None:
+    """Which of two places is one secret with four answers: shown, run, kept and exported."""
+    with tab(chromium, address) as at:
+        page = at.page
+        at.open_file(week)
+        at.cut("2")
+        at.tab("secrets")
+        page.get_by_role("button", name="Guard several together").click()
+        card = page.locator("section[aria-label^='Guarded together']")
+        # The one step of the afternoon holds one place only.
+        card.get_by_text("No two of these 3 answers").wait_for()
+        members = [each.inner_text() for each in card.locator("label:has(:checked)").all()]
+        names = [each for each in members if each not in ("Every week", "On dates")]
+        assert len(names) == 2
+        card.get_by_label("Name").fill("where I was")
+        card.get_by_label("Name").press("Tab")
+        # The times of both are chosen at once; with another day both can happen.
+        card.get_by_text("Add a time by its numbers").click()
+        card.get_by_label("Day", exact=True).select_option("thu")
+        card.get_by_role("button", name="Add this time").click()
+        at.until(
+            "[...document.querySelectorAll('#view-secrets textarea')]"
+            ".every((each) => each.value.includes('thu 14:00-16:00'))"
+        )
+        card.get_by_text("No two of these 4 answers").wait_for()
+        card.locator(".chance").wait_for()
+        accessible(at, "guarded together")
+        at.tab("run")
+        page.get_by_role("button", name="Run the week").click()
+        page.locator("#view-run .card.verdict").wait_for()
+        page.get_by_text("How sure the adversary is that any of them happened").wait_for()
+        policy = read_policy(exported_policy(at))
+        (guarded,) = {each.name for each in policy.events.values()}
+        assert guarded == "where I was"
+        for each in policy.events.values():
+            assert isinstance(each.event, Secret)
+            assert list(each.event.events) == names
+            assert len(each.event.answers) == 4
+        page.reload()
+        page.wait_for_selector("html[data-ready]")
+        at.tab("secrets")
+        card.get_by_text("No two of these 4 answers").wait_for()
+
+
+def test_hours_that_the_draft_has_read_are_told_and_left_out(
+    address: str, chromium: Browser, week: Path
+) -> None:
+    """A painted place whose hours the draft read is told of; another draft leaves them out."""
+    with tab(chromium, address) as at:
+        page = at.page
+        at.open_file(week)
+        at.tab("places")
+        page.get_by_role("button", name="New place").click()
+        page.keyboard.type("choir")
+        page.keyboard.press("Tab")
+        page.locator("#map .map").focus()
+        page.keyboard.press("Space")
+        rows = page.locator("#view-places li[data-row]")
+        at.tab("run")
+        told = page.locator("#view-run .says.note").filter(has_text="were read when this map")
+        told.get_by_text("Choose fewer hours").wait_for()
+        at.tab("places")
+        rows.last.get_by_role("button", name="Nights").click()
+        at.tab("run")
+        told.get_by_role("button", name="Draft again without them").click()
+        told.wait_for(state="detached")
+        at.until("!document.querySelector('#view-week .busy')")
+        policy = read_policy(exported_policy(at))
+        assert policy.document.drafted is not None
+        assert policy.document.drafted.without == ["daily 22:00-06:00"]
+        assert {each.name for each in policy.events.values()} == {"at choir"}
+        assert policy.regions["choir"].cells
 
 
 def test_a_mark_does_not_take_the_stroke_of_the_brush(address: str, chromium: Browser) -> None:

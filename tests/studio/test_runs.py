@@ -63,12 +63,38 @@ RECURRING = {
 """Two days that are guarded each, against who may know home: a cap on beliefs, one way of odds."""
 
 
+TOGETHER = {
+    **copy.deepcopy(SMALL_SETTING),
+    "regions": [
+        {"name": "clinic", "cells": [9, 10]},
+        {"name": "lawyer", "cells": [5]},
+        {"name": "home", "cells": [0]},
+    ],
+    "events": [
+        {"name": "at clinic", "formula": 'presence(clinic, "05:00-08:00")'},
+        {"name": "at lawyer", "formula": 'presence(lawyer, "05:00-08:00")'},
+    ],
+    "secrets": [
+        {"name": "which", "together": ["at clinic", "at lawyer"]},
+        {
+            "name": "evening",
+            "answers": [
+                {"name": "home", "formula": "at(home, 10)"},
+                {"name": "lawyer", "formula": "at(lawyer, 10)"},
+            ],
+            "guarantee": {"epsilon": 1.1},
+        },
+    ],
+}
+"""Which of two places, at several times; and a secret with an answer for each of two."""
+
+
 @pytest.fixture(scope="module")
 def made(studio: RunningStudio, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Return a tab with a finished run: (tab, run id, messages)."""
     tab = Tab(studio)
     tab.open_small_world(tmp_path_factory.mktemp("made"))
-    run, said = tab.run(SMALL_SETTING, seed=SEED, label="A")
+    run, said = tab.run(SMALL_SETTING, seed=SEED)
     assert "failed" not in said, said["failed"]
     yield tab, run, said
     tab.close()
@@ -148,6 +174,64 @@ def test_caps_homes_and_every_day_are_as_on_the_command_line(tab: Tab, tmp_path:
         assert [each["surest"] for each in step["events"]] == list(release.belief)
 
 
+def test_secrets_with_several_answers_are_read_run_and_exported(tab: Tab, tmp_path: Path) -> None:
+    """No two answers are told apart by more than the guarantee, on the page as in its exports."""
+    tab.open_small_world(tmp_path)
+    which, evening = tab.post("events", {"setting": TOGETHER})["secrets"]
+    assert which["answers"] == [
+        "at clinic and at lawyer",
+        "at clinic only",
+        "at lawyer only",
+        "neither",
+    ]
+    assert array(which["steps"]).tolist() == [5, 6, 7]
+    assert evening["answers"] == ["home", "lawyer", "neither"]
+    assert "3 answers" in evening["sentence"]
+    chances = tab.post("chances", {"setting": TOGETHER})["events"]
+    assert [each["event"] for each in chances] == ["which", "evening"]
+    run, said = tab.run(TOGETHER, seed=SEED)
+    assert said["done"][0]["verdict"] == "kept", said
+    assert [each["answers"] for each in said["start"][0]["events"]] == [4, 3]
+    folder = protect(tmp_path, tab.export(run, "policy.toml"))
+    assert tab.export(run, "released") == (folder / "trips.released.csv").read_bytes()
+    assert tab.export(run, "report.html") == (folder / "report.html").read_bytes()
+    policy = load_policy(folder / "policy.toml")
+    assert list(policy.events) == ["which", "evening"]
+    ledger = read_ledgers(folder / "trips.released.csv.ledger.csv")["ada"]
+    columns = columns_of_releases(policy, ledger)
+    # An independent look: each statement about the two places, as an event of its own.
+    clinic, lawyer = policy.events["which"].event.events.values()
+    for event in (clinic, lawyer, clinic | lawyer, clinic & lawyer, clinic & ~lawyer):
+        asked = Quantifier(policy.models, event, policy.chosen_adversary.adversary)
+        for column in columns:
+            asked.observe(column)
+        assert asked.leakage().value <= 0.8 + CLOSE
+    for prior in ("worst", "uniform"):
+        told = tab.post(f"runs/{run}/prior", {"prior": prior})["events"]
+        assert [each["name"] for each in told] == ["which", "evening"]
+
+
+@pytest.mark.parametrize(
+    ("secret", "words"),
+    [
+        ({"name": "one", "together": ["at clinic"]}, "at least two"),
+        ({"name": "both", "answers": [
+            {"name": "clinic", "formula": "at(clinic, 6)"},
+            {"name": "any", "formula": "presence(clinic, 5..7)"},
+        ]}, "exclude each other"),
+    ],
+)  # fmt: skip
+def test_secrets_that_cannot_be_say_why(
+    tab: Tab, tmp_path: Path, secret: dict[str, Any], words: str
+) -> None:
+    """A mistake in a secret is told with it, and the events stay readable."""
+    tab.open_small_world(tmp_path)
+    found = tab.post("events", {"setting": {**TOGETHER, "secrets": [secret]}})
+    assert all(each["ok"] for each in found["events"])
+    assert not found["secrets"][0]["ok"]
+    assert words in found["secrets"][0]["problem"]["message"]
+
+
 @pytest.mark.parametrize(
     "prior", ["uniform", "population", {"cells": [0, 5], "weights": [3, 1]}, "worst"]
 )
@@ -190,17 +274,16 @@ def test_no_prior_is_told_in_words(made: Any, prior: Any) -> None:
 def test_two_settings_side_by_side_share_the_seed(made: Any) -> None:
     """Another run of the same seed repeats it; another guarantee gives another run beside it."""
     tab, run, said = made
-    again, same = tab.run(SMALL_SETTING, seed=SEED, label="A")
-    other, weaker = tab.run({**SMALL_SETTING, "guarantee": {"epsilon": 0.01}}, seed=SEED, label="B")
+    again, same = tab.run(SMALL_SETTING, seed=SEED)
+    other, weaker = tab.run({**SMALL_SETTING, "guarantee": {"epsilon": 0.01}}, seed=SEED)
     assert len({run, again, other}) == 3
     released = [[each["released"] for each in one["step"]] for one in (said, same, weaker)]
     assert released[0] == released[1] != released[2]
     assert [each["uncalibrated"]["released"] for each in said["step"]] == [
         each["uncalibrated"]["released"] for each in weaker["step"]
     ]
-    kept = tab.ask("GET", f"{tab.path}/runs/{run}")
-    assert kept["state"] == "done"
-    assert kept["steps"] == said["step"]
+    # The first run is still there, for whoever loads the page again.
+    assert [value for event, value in tab.messages(run) if event == "step"] == said["step"]
 
 
 def test_a_stream_of_messages_goes_on_where_it_was(made: Any) -> None:
@@ -257,7 +340,7 @@ def test_what_any_command_released_is_not_released_again_unasked(
     command[1] = str(other)
     result = CliRunner().invoke(app, [*command, str(tmp_path / "two.csv")])
     assert result.exit_code == 0, result.output
-    assert "go on from earlier releases" in " ".join(result.output.split())
+    assert "continue from earlier releases" in " ".join(result.output.split())
     assert "Nothing drawn" in result.output
     tab.close()
 
@@ -317,10 +400,24 @@ def test_a_long_run_is_cancelled(tab: Tab, tmp_path: Path) -> None:
     said = [event for event, _ in stream]
     assert said[-1] == "cancelled"
     assert "done" not in said
-    assert tab.ask("GET", f"{tab.path}/runs/{run}")["state"] == "cancelled"
+    assert [event for event, _ in tab.messages(run)][-1] == "cancelled"
     answer = tab.client.get(f"{tab.path}/runs/{run}/export/released")
     assert answer.status_code == 409
     assert tab.run(SMALL_SETTING, seed=1)[1]["done"]
+
+
+def test_a_studio_that_is_stopped_at_work_ends_without_a_word(tmp_path: Path) -> None:
+    """Ctrl-C while a run is made ends the command as at any other time, and leaves nothing."""
+    (tmp_path / "files").mkdir()
+    (tmp_path / "studio").mkdir()
+    studio = RunningStudio(tmp_path / "studio")
+    tab = Tab(studio)
+    tab.open_small_world(tmp_path / "files")
+    run = tab.post("runs", {"setting": LONG})["run"]
+    assert any(event == "started" for event, _ in tab.messages(run))
+    assert studio.stop() == 0, studio.printed()
+    assert "Traceback" not in studio.printed()
+    assert [path.name for path in (tmp_path / "studio").iterdir()] == ["studio.log"]
 
 
 def test_a_run_whose_process_dies_leaves_the_page_alive(
@@ -365,9 +462,9 @@ def test_two_tabs_do_not_mix(studio: RunningStudio, tab: Tab, tmp_path: Path) ->
     for what in (f"runs/{run}", f"jobs/{run}/events", f"runs/{run}/export/released"):
         other.ask("GET", f"{other.path}/{what}", status=404)
     other.ask("DELETE", other.path)
-    other.ask("GET", f"{other.path}/runs/{run}", status=404)
+    other.ask("GET", f"{other.path}/jobs/{run}/events", status=404)
     other.close()
-    assert tab.ask("GET", f"{tab.path}/runs/{run}")["state"] == "done"
+    assert [event for event, _ in tab.messages(run)][-1] == "done"
 
 
 def test_one_person_of_many_gets_what_the_command_line_gives_them(tab: Tab, tmp_path: Path) -> None:

@@ -119,12 +119,12 @@ def prior_in_words(
     >>> prior_in_words({3: 1.0})
     'an adversary who knows that the user started at cell 3'
     >>> prior_in_words({})
-    'no adversary: the releases cannot tell this event from its negation'
+    'no adversary: the releases do not distinguish this event from its negation'
     """
     name = name_of or (lambda cell: f"cell {cell}")
     ordered = sorted(worst_prior.items(), key=lambda item: (-item[1], item[0]))
     if not ordered:
-        return "no adversary: the releases cannot tell this event from its negation"
+        return "no adversary: the releases do not distinguish this event from its negation"
     if len(ordered) == 1:
         return f"an adversary who knows that the user started at {name(ordered[0][0])}"
     parts = [f"{name(cell)} ({_percent(weight)})" for cell, weight in ordered]

@@ -116,7 +116,7 @@ def audit_stream(
     >>> from priste import Grid, MarkovModel, PlanarLaplace, presence
     >>> grid = Grid(rows=2, columns=2, cell_size=1.0)
     >>> model = MarkovModel.gaussian(grid, sigma=1.0)
-    >>> column = PlanarLaplace(grid, alpha=1.0).column(0)
+    >>> column = PlanarLaplace(grid, alpha=1.0).likelihood(0)
     >>> found = audit_stream(model, {"corner": presence([0], [1])}, [column, None])
     >>> found["corner"].leakage[0] > 0, len(found["corner"].leakage)
     (True, 2)
@@ -134,33 +134,33 @@ def audit_stream(
         held = models if family == "joint" else models[:1]
         known = Quantifier(held, event, KnownPrior(stated))
         before = known.posterior()
-        told: list[Leakage] = []
+        revealed: list[Leakage] = []
         widely, belief, highest = [], [], []
         for likelihood in likelihoods:
             for quantifier in {id(q): q for q in (guarded, any_prior, known)}.values():
                 quantifier.observe(likelihood)
-            told.append(guarded.leakage())
+            revealed.append(guarded.leakage())
             if any_prior.adversary == ANY_PRIOR:
                 widely.append(any_prior.leakage().value)
             belief.append(known.posterior())
             highest.append(guarded.belief())
         guarantee = (guarantees or {}).get(name)
-        over = [each.value if guarantee is None else each.over(guarantee) for each in told]
-        worst = max(range(len(told)), key=over.__getitem__, default=None)
+        over = [each.value if guarantee is None else each.over(guarantee) for each in revealed]
+        worst = max(range(len(revealed)), key=over.__getitem__, default=None)
         possible = possible_paths_leakage(models, event, likelihoods)
         found[name] = EventAudit(
             tuple(over),
             tuple(belief),
             before,
-            {} if worst is None else told[worst].worst_prior or told[worst].worst_last_seen,
+            {} if worst is None else revealed[worst].worst_prior or revealed[worst].worst_last_seen,
             tuple(each.value for each in possible),
-            tuple(each.for_event for each in told),
-            tuple(each.against_event for each in told),
+            tuple(each.for_event for each in revealed),
+            tuple(each.against_event for each in revealed),
             tuple(highest),
             tuple(widely),
             adversary,
             guarantee,
-            {} if worst is None else told[worst].worst_given,
+            {} if worst is None else revealed[worst].worst_given,
         )
     return found
 
@@ -172,7 +172,7 @@ def asked_at_every_step(
     steps: int,
     family: Family = "joint",
 ) -> Quantifier:
-    """Return a quantifier for streams of so many steps whose leakage is asked for after each.
+    """Return a quantifier for streams of this many steps whose leakage is asked for after each.
 
     Going forward then takes a row for each first cell, and going back a move for each release:
     what is less.

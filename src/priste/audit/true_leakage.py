@@ -203,8 +203,8 @@ def true_leakage(
         depth = len(history.outputs) - 1
         last = depth == steps - 1
         if last:
-            told = (history.for_event, history.against_event, history.belief, history.any_prior)
-            ends = np.maximum(ends, told)
+            revealed = (history.for_event, history.against_event, history.belief, history.any_prior)
+            ends = np.maximum(ends, revealed)
         for number, value in enumerate(history.leakage):
             if value > largest[depth][number] or (last and worst[number] is None):
                 largest[depth][number] = value
@@ -287,7 +287,7 @@ class _Branch:
 
 
 @dataclass(frozen=True, eq=False)
-class _Told:
+class _Revealed:
     """What each of some continuations reveals about one event; arrays with one entry for each."""
 
     with_event: Floats
@@ -318,7 +318,9 @@ class _Walk:
         seen = np.logical_or.reduce([branch.possible(self._sees) for branch in branches])
         places = np.flatnonzero(seen)
         self._spend(len(places))
-        told = [self._told(branches, number, places) for number in range(len(self._guarantees))]
+        revealed = [
+            self._revealed(branches, number, places) for number in range(len(self._guarantees))
+        ]
         distribution = branches[0].node.distribution
         for place, shown in enumerate(places.tolist()):
             layer, output = (
@@ -328,10 +330,10 @@ class _Walk:
             yield History(
                 (*outputs, output),
                 known if self._sees_budgets else None,
-                float(told[0].total[place]),
+                float(revealed[0].total[place]),
                 *(
-                    tuple(float(getattr(each, name)[place]) for each in told)
-                    for name in _TOLD_OF_EVENTS
+                    tuple(float(getattr(each, name)[place]) for each in revealed)
+                    for name in _PER_EVENT
                 ),
             )
             if len(outputs) + 1 < self._steps:
@@ -343,7 +345,9 @@ class _Walk:
     def _sees_budgets(self) -> bool:
         return self._sees == "budgets"
 
-    def _told(self, branches: Sequence[_Branch], event: int, places: NDArray[np.int64]) -> _Told:
+    def _revealed(
+        self, branches: Sequence[_Branch], event: int, places: NDArray[np.int64]
+    ) -> _Revealed:
         def together(who: str) -> JointProbabilities:
             return candidates_of(
                 added([b.moments(event, who, self._sees) for b in branches]), places
@@ -361,7 +365,7 @@ class _Walk:
         if "any_prior" in branches[0].quantifiers[event]:
             everyone = branches[0].quantifiers[event]["any_prior"].judge
             any_prior = everyone.leakages(together("any_prior"))
-        return _Told(
+        return _Revealed(
             with_event,
             with_event + by_answer[-1],
             np.max([directions[side] for side in bounded], axis=0),
@@ -398,7 +402,7 @@ class _Walk:
             )
 
 
-_TOLD_OF_EVENTS = ("with_event", "leakage", "for_event", "against_event", "belief", "any_prior")
+_PER_EVENT = ("with_event", "leakage", "for_event", "against_event", "belief", "any_prior")
 """What a History holds per event, in its order."""
 
 

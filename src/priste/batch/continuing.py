@@ -198,4 +198,4 @@ def _ended_a_process(part: bytes) -> bool:
 
 
 def _gone(users: int) -> str:
-    return f"it holds the streams of {users} users whom the input does not hold any more"
+    return f"it holds the streams of {users} users who are no longer in the input"

@@ -17,7 +17,7 @@ THIS_PROCESS = "here://"
 
 
 def processes(count: int) -> str:
-    """Return the address of so many processes on this machine."""
+    """Return the address of this many processes on this machine."""
     return f"processes://{count}"
 
 

@@ -132,7 +132,7 @@ def here(work: Work, jobs: Iterable[Job], on_done: OnTold) -> Iterator[Made]:
 
 
 def pool_of(workers: int) -> Engine:
-    """Return the engine of so many processes on this machine, which begin to load now."""
+    """Return the engine of this many processes on this machine, which begin to load now."""
     pools.preload(PRELOADED)
 
     def run(work: Work, jobs: Iterable[Job], on_done: OnTold) -> Iterator[Made]:

@@ -263,7 +263,7 @@ def check_kept(
     wanted = belongs_to(recognition, policy, user, cells[: kept.steps], places)
     found = kept.binding
     if found.get("user") != wanted["user"]:
-        raise StateError(f"the stream{whose} is that of somebody else")
+        raise StateError(f"the stream{whose} is that of another person")
     if found.get("policy") != wanted["policy"]:
         return
     if found.get("places") != wanted["places"]:

@@ -125,7 +125,7 @@ class Parts:
         self._policy = policy
 
     def gathered(self, users: int) -> Iterator[Parts]:
-        """Yield consecutive parts together, at least so many users at a time."""
+        """Yield consecutive parts together, at least this many users at a time."""
         query = "SELECT filename, count(*) FILTER (steps > 0) FROM people GROUP BY filename"
         counts = dict(self._rows(query))
         groups: list[list[Path]] = []

@@ -75,7 +75,7 @@ class PristePPM:
         if missing:
             raise InvalidParameter(
                 f"PristePPM needs the columns {', '.join(NEEDED)} of the data. There is no "
-                f"{' and no '.join(missing)}: an event is about when somebody was where."
+                f"{' and no '.join(missing)}: an event is about when a person was where."
             )
         lat, lon = (np.array(list(frame[name]), dtype=np.float64) for name in ("lat", "lon"))
         times = self._instants(frame["datetime"])

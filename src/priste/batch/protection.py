@@ -275,8 +275,8 @@ def _gather(
     if off_map:
         raise OutsideMap(
             f"{len(off_map)} of {gathering.users} people have positions off the map "
-            f"({', '.join(off_map[:MOST_NAMED])}{', …' if len(off_map) > MOST_NAMED else ''}). To "
-            "leave them out would tell that they were there, so nothing was drawn.",
+            f"({', '.join(off_map[:MOST_NAMED])}{', …' if len(off_map) > MOST_NAMED else ''}). "
+            "To leave them out would reveal that they were there, so nothing was drawn.",
             hint="Make the map larger, write outside = 'off-map' in [release], or say by name who "
             "takes part (--user).",
         )
@@ -284,7 +284,7 @@ def _gather(
         raise TraceError(f"Nothing can be released: {NOTHING_USABLE}")
     if not gathering.users:
         raise TraceError(
-            f"The sample holds nobody: {traces.report.users} users are in "
+            f"The sample is empty: {traces.report.users} users are in "
             f"{traces.source.root.name}. Take a larger share."
         )
     if not something:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from priste.batch.draws import StepBits
@@ -10,8 +10,6 @@ from priste.policy import Policy
 from priste.register import ContinuedStreams, KeptStream
 from priste.release import Ledger
 from priste.release.seeded_steps import SeededSteps
-
-OnStep = Callable[[int], None]
 
 
 @dataclass(frozen=True)
@@ -44,15 +42,13 @@ def protect_stream(
     continued: ContinuedStreams | None = None,
     name: str = "",
     binding: Mapping[str, str] | None = None,
-    on_step: OnStep | None = None,
 ) -> ProtectedStream:
     """Release every step of one user that was not released in the ``past``.
 
     ``cells`` are the true cells, None for a gap. ``bits`` are those of each step (see
     :mod:`priste.batch.draws`); a ``seed``, for experiments, stands for the bits that follow from
     it; without either they are cryptographic. ``continued`` holds what the streams of several
-    users share that go on. ``name`` and ``binding`` are kept with the stream. ``on_step`` is
-    called with each step when it is done.
+    users share that go on. ``name`` and ``binding`` are kept with the stream.
     """
     if bits is None and seed is not None:
         bits = SeededSteps(seed)
@@ -69,8 +65,6 @@ def protect_stream(
             if bits is not None:
                 bits.begin(step)
             protector.release(cells[step], step=step + before)
-            if on_step is not None:
-                on_step(step)
         kept = KeptStream.of(
             protector, policy, before, len(cells), stream=name, binding=binding or {}, past=past
         )

@@ -336,7 +336,7 @@ def refuse_changed_ledger(ledger: Path) -> None:
         head = read_manifest(ledger.with_name(name + WORKSPACE_SUFFIX) / MANIFEST).head
     if head is not None and head.get("ledger", file_digest(ledger)) != file_digest(ledger):
         raise LedgerError(
-            f"{ledger.name} was changed after its run wrote it, so that it may tell other releases "
+            f"{ledger.name} was changed after its run wrote it, so it may list other releases "
             "than were made. Run the same protect again with --overwrite: nothing is drawn anew, "
             "and the ledger is written as it was."
         )

@@ -42,11 +42,12 @@ class Audited:
 
     def show(self, out: Console) -> None:
         """Print the worst user's numbers for each event, with a line over time."""
+        from priste.policy.adversary_choice import ASSUMED
         from priste.quantify import AnyPrior
         from priste.results import moved, percent, who_learns_most, within
-        from priste.results.verdict import ASSUMED
         from priste.results.wording import (
             any_prior_words,
+            believed_words,
             from_to,
             reached_words,
             recurrence_words,
@@ -59,12 +60,13 @@ class Audited:
         if of.snapped:
             out.print(
                 f"{percent(of.snapped)} of the positions are not centres of the policy's cells. "
-                "Each is taken for the cell that it lies in. What a position tells beyond its "
+                "Each is taken for the cell that it lies in. What a position reveals within its "
                 "cell is not counted: the figures are about a mechanism that releases cells.\n"
             )
         line = of.policy.timeline
         for name, (user, found) in of.worst().items():
             event = of.policy.events[name]
+            answers = len(event.stated.answers)
             good = within(found.max, event.epsilon) and found.kept
             whose = f" (user {user})" if len(of.users) > 1 else ""
             word = Text("within" if good else "ABOVE", style="green" if good else "bold red")
@@ -85,7 +87,8 @@ class Audited:
             out.print(f"  {said}", markup=False)
             if found.adversary != AnyPrior():
                 surest = percent(max(found.highest_belief, default=0.0))
-                out.print(f"  That adversary can get {surest} sure that it happened.")
+                of_what = "that it happened" if answers == 2 else "of one of its answers"
+                out.print(f"  That adversary can get {surest} sure {of_what}.")
                 out.print(f"  {any_prior_words(found)}")
             others = dict(of.otherwise[user][name])
             if found.any_movement:
@@ -97,7 +100,8 @@ class Audited:
                     out.print(f"    {moved(value)} to an adversary {how}", markup=False)
             after = found.belief[-1] if found.belief else found.prior_belief
             beliefs = from_to(found.prior_belief, after)
-            out.print(f"  an adversary to whom every start is alike believes {beliefs}\n")
+            said = believed_words(event.event.answers)
+            out.print(f"  an adversary with a uniform prior believes {said}: {beliefs}\n")
         for name, recurring in of.recurrences().items():
             out.print(f"Not guaranteed: {recurrence_words(name, recurring)}", markup=False)
         out.print(f"{of.verdict.sentence} {ASSUMED}" if of.ours else ASSUMED)
@@ -119,7 +123,7 @@ def audit(
     adversary: Annotated[
         str | None,
         typer.Option(
-            help="To whom: anything, population, near:FACTOR, stale:HOURS or starts:REGION. "
+            help="The adversary: anything, population, near:FACTOR, stale:HOURS or starts:REGION. "
             "[default: the policy's]",
             show_default=False,
         ),
@@ -135,7 +139,8 @@ def audit(
     procedure: Annotated[
         bool,
         typer.Option(
-            "--procedure", help="Audit the way of releasing itself, against those who know it."
+            "--procedure",
+            help="Audit the way of releasing itself, against those who know its code.",
         ),
     ] = False,
     steps: Annotated[
@@ -161,10 +166,7 @@ def audit(
             "Give audit either a released file, or --procedure to audit the way of releasing."
         )
     if procedure and places is not None:
-        raise InvalidParameter(
-            "--procedure audits the policy's own regions, of nobody in particular: leave out "
-            "--places."
-        )
+        raise InvalidParameter("--procedure audits the policy's own regions: leave out --places.")
     if released is None:
         if policy is None:
             raise InvalidParameter("--procedure audits a policy: give it with -p.")

@@ -64,8 +64,8 @@ class Demonstration:
         out.print("[bold]Ada's two weeks, in a town that does not exist[/bold]\n")
         out.print(
             "She lives, works and shops there, and is treated at the hospital on Wednesdays from "
-            "14 to 16. Her phone tells an app where she is every hour. The app must not be able to "
-            "tell the treatment from no treatment.\n"
+            "14 to 16. Her phone reports to an app where she is every hour. The app must not "
+            "learn whether she was treated.\n"
         )
         for table in (odds_table(report), belief_table(report), cost_table(report)):
             out.print(Padding(table, (0, 0, 0, 2)))

@@ -31,7 +31,9 @@ class Explained:
 
     def show(self, out: Console) -> None:
         """Print what is guaranteed, what is not, each event's numbers and each region's drawing."""
+        from priste.policy.adversary_choice import ASSUMED
         from priste.results import percent
+        from priste.results.wording import believed_words
 
         explained = self.explanation
         _paragraphs(out, "In short", explained.summary)
@@ -40,7 +42,7 @@ class Explained:
         else:
             nothing = ("Nothing: this calibrator keeps no guarantee.",)
             _paragraphs(out, "What is guaranteed", nothing, style="red")
-        _paragraphs(out, "What is not guaranteed", explained.not_guaranteed)
+        _paragraphs(out, "What is not guaranteed", (*explained.not_guaranteed, ASSUMED))
         if explained.unguarded:
             _paragraphs(out, "What is not guarded", explained.unguarded, style="yellow")
         if self.cost:
@@ -55,7 +57,10 @@ class Explained:
             out.print(f"    speaks of {steps}, {when}; {event.worlds} worlds")
             low, high = percent(event.lowest), percent(event.highest)
             likely = f"{low} to {high}, depending on" if low != high else f"{low}, whatever"
-            out.print(f"    before any release its probability is {likely} the start")
+            what = "its probability"
+            if len(event.answers) > 2:
+                what = f"the probability {believed_words(event.answers)}"
+            out.print(f"    before any release {what} is {likely} the start")
         for name, drawing in explained.drawings.items():
             out.print(f"\n[bold]Region {name}[/bold]")
             out.print(Padding(Text(drawing), (0, 0, 0, 2)))
@@ -65,7 +70,7 @@ def explain(
     policy: Annotated[Path, typer.Argument(help="The policy, a TOML file.")],
     foretold: Annotated[
         bool,
-        typer.Option("--forecast/--no-forecast", help="Also tell what to expect."),
+        typer.Option("--forecast/--no-forecast", help="Also state what to expect."),
     ] = True,
 ) -> Explained:
     """Say in plain words what a policy guarantees and against which adversary, and its cost."""

@@ -77,7 +77,7 @@ class Fitting:
             out.print(self._comparison())
         out.print(f'In the policy: [mobility] kind = "saved", path = "{self.path}"', markup=False)
         keys = ", ".join(f"{name} = {value}" for name, value in self._home_keys().items())
-        out.print(f'For somebody whose home is known, also: home = "REGION", {keys}', markup=False)
+        out.print(f'For a person whose home is known, also: home = "REGION", {keys}', markup=False)
 
     def _home_keys(self) -> dict[str, float]:
         """Return how these people's homes draw them, by the keys of a policy."""
@@ -109,7 +109,9 @@ def fit(
     ] = Path("model.npz"),
     memory: Annotated[
         Literal["auto", "none", "parts", "hours", "week"],
-        typer.Option(help="What of the clock it knows; auto: what predicts people left out best."),
+        typer.Option(
+            help="How much of the clock it knows; auto: what predicts people left out best."
+        ),
     ] = "auto",
     public: Annotated[
         bool,
@@ -124,7 +126,7 @@ def fit(
 ) -> Fitting:
     """Fit a mobility model on traces, on the map and clock of a policy.
 
-    The hours that the events of the policy guard are left out, of everybody and on every day.
+    The hours that the events of the policy guard are left out, for all people and on all days.
     """
     from priste.atomic_files import check_apart, check_writable
     from priste.mobility import home_habits_of

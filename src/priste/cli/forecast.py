@@ -105,7 +105,8 @@ def forecast(
         int, typer.Option(min=2, help="How many streams to simulate for the policy itself.")
     ] = 8,
     steps: Annotated[
-        int | None, typer.Option(min=1, help="The first so many steps, not those around events.")
+        int | None,
+        typer.Option(min=1, help="Follow this many first steps, not those around events."),
     ] = None,
     seconds: Annotated[
         float, typer.Option(min=0.1, help="About how long to compute: shorter streams take less.")
@@ -124,7 +125,7 @@ def forecast(
     ] = None,
     where: Annotated[
         Literal["far", "near", "everywhere"],
-        typer.Option(help="Where --at-most is about: far from the events, near, everywhere."),
+        typer.Option(help="Which error --at-most limits: far from events, near, or all."),
     ] = "far",
     reading: Reading = AS_IT_TELLS,
 ) -> Foreseen | Suggested:

@@ -30,10 +30,10 @@ FORECAST_SECONDS = 8.0
 """How long the forecast of a draft may compute, over the policy and each of its models."""
 
 ONE_USER = "(The option is --as-user NAME.)"
-OF_AN_EXAMPLE = "It is for somebody who lives where people usually are."
+OF_AN_EXAMPLE = "It is for a person who lives where people usually are."
 
 MOST_NAMED = 3
-"""For so many inputs the next command is written out."""
+"""For this many inputs the next command is written out."""
 
 DAY = "%Y-%m-%d"
 TIMES = [DAY, "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]

@@ -16,7 +16,7 @@ File = Annotated[Path, typer.Argument(help="A journal, as live-state/me/000000.j
 
 @app.command()
 def check(file: File) -> None:
-    """Return whether a journal is whole, how many steps it holds and whose it is.
+    """Report whether a journal is whole, how many steps it holds and whose it is.
 
     Nothing is changed. Exit code 2 if it is damaged.
     """

@@ -179,7 +179,7 @@ def status(
         bool, typer.Option("--json", help="Print one JSON document instead of words.")
     ] = False,
 ) -> None:
-    """Tell how the service of a state folder is doing."""
+    """Report the state of the service of a state folder."""
     with clean_errors():
         from priste.live.status import read_status
 
@@ -277,25 +277,14 @@ def _length(step: timedelta) -> str:
 
 def show_status(found: dict[str, Any], out: Console) -> None:
     """Print a status."""
-    from priste.live.status_page import GUARDED_NOW
+    from priste.live.status import rows_of
 
     running = "running" if found["running"] else "[red]not running[/red]"
     out.print(f"{running}, process {found['process']}, status of {found['written'][:19]}Z")
     for name, person in found["people"].items():
-        steps, fixes = person["steps"], person["fixes"]
-        out.print(f"\n[bold]{name}[/bold]: {person['state']}; latest release {person['latest']}")
-        out.print(
-            f"  {fixes['kept']} fixes kept, {sum(fixes['refused'].values())} refused; "
-            f"{steps['released']} steps released, {steps['covered']} covered, "
-            f"{steps['silent']} silent, {steps['guarded']} in guarded hours; "
-            f"last fix {fixes['last']}"
-        )
-        if person["guarded_hours"]:
-            out.print(f"  guarded hours {GUARDED_NOW}")
-        for reason, count in fixes["refused"].items():
-            out.print(f"  {count} fixes refused: {reason}", markup=False)
-        if steps["covers_since"]:
-            out.print(f"  only covers or silence since {steps['covers_since']}")
+        out.print(f"\n[bold]{name}[/bold]")
+        for label, text in rows_of(person):
+            out.print(f"  {label + ':' if label else '':<18}{text}", markup=False, soft_wrap=True)
         out.print(f"  guaranteed against {person['adversary']}", markup=False)
         table = Table("event", "leakage", "belief", "guarantee", box=None, padding=(0, 2))
         for event, each in person["events"].items():
@@ -317,13 +306,10 @@ def _show_page(found: dict[str, Any], state: Path, out: Console) -> None:
 
 
 def _show_lines(lines: list[dict[str, Any]], arrow: str, out: Console) -> None:
+    from priste.live.status import remarks_on
+
     for line in lines:
-        more = "".join(f", {line[what]} {what}" for what in ("waiting", "dropped") if line[what])
-        if line["last"]:
-            more += f", last release {line['last']}"
-        out.print(
-            f"  {arrow}  {line['address']}: {line['state']}, {line['messages']} messages{more}",
-            markup=False,
-        )
-        for reason, count in line["refused"].items():
-            out.print(f"        refused {count}: {reason}", markup=False)
+        said = f"{line['address']}: {line['state']}, {line['messages']} messages"
+        out.print(f"  {arrow}  {said}", markup=False, soft_wrap=True)
+        for remark in remarks_on(line):
+            out.print(f"        {remark}", markup=False, soft_wrap=True)

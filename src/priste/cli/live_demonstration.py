@@ -21,53 +21,13 @@ if TYPE_CHECKING:
 DAY = date(2026, 3, 4)
 """The first Wednesday in the town: the day of Ada's treatment."""
 
-RESIDENTS = 20
-POLICY = f"""\
-[map]
-south = 46.000
-west = 7.000
-north = 46.054
-east = 7.078
-cell_size = 0.65
-
-[clock]
-start = {DAY}T00:00:00
-zone = "Europe/Zurich"
-step = "1h"
-steps = 48
-
-[mobility]
-kind = "fit"
-traces = "residents.csv"
-public = true
-cycle = "day"
-
-[mechanism]
-kind = "planar-laplace"
-alpha = 4.0
-
-[adversary]
-knows = "population"
-
-[guarantee]
-epsilon = 1.0
-
-
-[regions.hospital]
-circle = {{ lat = 46.0090, lon = 7.0584, radius_km = 0.05 }}
-
-[events.treatment]
-formula = 'presence(hospital, "14:00-16:00")'
-every = "day"
-"""
-"""Against somebody who knows how people of the town move and where they tend to be."""
-
 HOURS = 17
 """From five in the morning."""
 
 
 def demonstrate(out: Console, *, seed: int, hours: int = HOURS) -> None:
     """Run the service with a phone that plays Ada's Wednesday, and show what an app receives."""
+    from priste.policy.town_policy import RESIDENTS, town_policy
     from priste.traces import write_traces
     from priste.traces.town import residents
 
@@ -75,7 +35,7 @@ def demonstrate(out: Console, *, seed: int, hours: int = HOURS) -> None:
         here = Path(folder)
         with progress("Building the town"):
             write_traces(residents(RESIDENTS), here / "residents.csv")
-            (here / "policy.toml").write_text(POLICY, encoding="utf-8")
+            (here / "policy.toml").write_text(town_policy(), encoding="utf-8")
         asyncio.run(_play(here, out, seed, hours))
 
 
@@ -114,7 +74,7 @@ async def _post_the_day(service: Service, out: Console, hours: int) -> None:
     out.print(
         f"[bold]A phone posts to {url}/owntracks[/bold], an app reads {url}/people/ada/latest\n"
         "Ada is made up, so her true whereabouts may be shown. She is treated at the hospital from "
-        "14 to 16; the app must not be able to tell, though it knows how people of her town move.\n"
+        "14 to 16; the app must not find out, though it knows how people of her town move.\n"
     )
     out.print(f"{'step':>6}  {'Ada is':<14}{'the app gets':<24}{'off by':>8}   leakage, of ε = 1")
     shown, points = -1, 0

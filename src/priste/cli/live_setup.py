@@ -35,7 +35,7 @@ def setup(
     person: Annotated[str, typer.Option(help="The name under which releases are served.")] = "me",
     home: Annotated[str | None, typer.Option(help="Where you live, as 46.0131,7.0192.")] = None,
     reach_km: Annotated[
-        float, typer.Option(min=0.5, max=100, help="The map reaches so far around the home.")
+        float, typer.Option(min=0.5, max=100, help="How far the map reaches around the home.")
     ] = 5.0,
     trace: Annotated[
         Path | None,
@@ -85,26 +85,46 @@ def setup(
         from priste.extras import need
 
         need("live", "priste live setup")
+        from priste.live.addresses import Reach
+        from priste.live.setting_up.answers import Answers, read_guarded, read_place
+
         ask = _Questions(asking=not yes and sys.stdin.isatty())
         if not plain_lan and url is None:
             url = ask.text("The https:// address of this machine for phones (empty for none)", "")
             if not url and ask.sure(f"{PLAIN_WARNING} Use it?"):
                 plain_lan = True
         known = _home_assistant(ask, home_assistant, home_assistant_token_file, plain_lan)
-        answers = _answers(
-            ask,
-            known=known,
+        times = hours or [
+            ask.need("When something must stay deniable", str.strip, "--hours", "wed 14:00-16:00")
+        ]
+        draft = None if trace is None else _draft(trace, times)
+        where = _home_of(known, draft)
+        lives = (
+            read_place(home)
+            if home
+            else ask.need("Where you live, as LAT,LON", read_place, "--home", where)
+        )
+        places = [read_guarded(text) for text in guard or []] or [
+            ask.need("A place to keep deniable then, as clinic=LAT,LON", read_guarded, "--guard")
+        ]
+        host = "127.0.0.1"
+        if plain_lan:
+            host = ask.text("The address of this machine in the local network", _lan_address())
+        hooks = () if known is None else (known.webhook(person),)
+        answers = Answers(
             person=person,
-            home=home,
-            trace=trace,
-            guard=guard or [],
-            hours=hours or [],
+            home=lives,
+            guarded=tuple(places),
+            hours=tuple(times),
             reach_km=reach_km,
             epsilon=epsilon,
-            url=url or None,
-            plain_lan=plain_lan,
-            port=port,
-            outputs=out or [],
+            listen=f"{host}:{port}",
+            url=url or f"http://{host}:{port}",
+            reach=Reach.PLAIN if plain_lan else Reach.HERE,
+            outputs=(*hooks, *(out or [])),
+            show_home=known is not None,
+            draft=draft,
+            history=trace,
         )
         with progress("Writing and checking the policy"):
             answers.write(folder, date.today())
@@ -166,59 +186,6 @@ def _home_assistant(
             "is needed to register with Home Assistant", parameter="--home-assistant-token-file"
         )
     return HomeAssistant(url, token, plain=plain)
-
-
-def _answers(
-    ask: _Questions,
-    *,
-    known: HomeAssistant | None,
-    person: str,
-    home: str | None,
-    trace: Path | None,
-    guard: Sequence[str],
-    hours: Sequence[str],
-    reach_km: float,
-    epsilon: float,
-    url: str | None,
-    plain_lan: bool,
-    port: int,
-    outputs: Sequence[str],
-) -> Answers:
-    from priste.live.addresses import Reach
-    from priste.live.setting_up.answers import Answers, read_guarded, read_place
-
-    times = list(hours) or [
-        ask.need("When something must stay deniable", str.strip, "--hours", "wed 14:00-16:00")
-    ]
-    draft = None if trace is None else _draft(trace, times)
-    where = _home_of(known, draft)
-    lives = (
-        read_place(home)
-        if home
-        else ask.need("Where you live, as LAT,LON", read_place, "--home", where)
-    )
-    places = [read_guarded(text) for text in guard] or [
-        ask.need("A place to keep deniable then, as clinic=LAT,LON", read_guarded, "--guard")
-    ]
-    host = "127.0.0.1"
-    if plain_lan:
-        host = ask.text("The address of this machine in the local network", _lan_address())
-    reached = url or f"http://{host}:{port}"
-    return Answers(
-        person=person,
-        home=lives,
-        guarded=tuple(places),
-        hours=tuple(times),
-        reach_km=reach_km,
-        epsilon=epsilon,
-        listen=f"{host}:{port}",
-        url=reached,
-        reach=Reach.PLAIN if plain_lan else Reach.HERE,
-        outputs=(*(() if known is None else (known.webhook(person),)), *outputs),
-        show_home=known is not None,
-        draft=draft,
-        history=trace,
-    )
 
 
 def _draft(trace: Path, hours: Sequence[str]) -> str:

@@ -27,7 +27,7 @@ RunPolicy = Annotated[
     ),
 ]
 Format = Annotated[
-    str | None, typer.Option(help="The format of the traces, if their names do not tell.")
+    str | None, typer.Option(help="The format of the traces, if their names do not show it.")
 ]
 Zone = Annotated[
     str | None, typer.Option(help="The zone of times that carry none, as Europe/Paris.")
@@ -41,7 +41,7 @@ Column = Annotated[
 ]
 AsUser = Annotated[
     str | None,
-    typer.Option(help="Everything is this one user's, as the many files of one person's export."),
+    typer.Option(help="All files belong to this one user."),
 ]
 User = Annotated[list[str] | None, typer.Option(help="Only this user. May be repeated.")]
 BesideEarlier = Annotated[

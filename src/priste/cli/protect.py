@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 MANY_FIXES = 2
-"""With more fixes than so many for each release, it is said that a step has one release."""
+"""With more fixes than this many for each release, it is said that a step has one release."""
 
 COMPARED_SECONDS = 20.0
 """How long it is computed, after a run, what adversaries with any prior learn."""
@@ -76,7 +76,7 @@ class Protection:
     def show(self, out: Console) -> None:
         """Print what was written, what was left out and why, and the leakage of each event."""
         from priste.cli.tables import guarantee_table, metres_table, users_table
-        from priste.results.verdict import ASSUMED
+        from priste.policy.adversary_choice import ASSUMED
 
         batch = self.batch
         for line in batch.reading.lines():
@@ -101,8 +101,8 @@ class Protection:
             )
         if batch.continued:
             out.print(
-                f"The streams of {_people(batch.continued)} go on from earlier releases, which "
-                "count. Somebody else under the same name needs another one (--as-user)."
+                f"The streams of {_people(batch.continued)} continue from earlier releases, which "
+                "count. Another person under the same name needs another one (--as-user)."
             )
         if self.quarantined:
             out.print(f"Nothing could be released for {_people(self.quarantined)}:")
@@ -180,7 +180,7 @@ def protect(
     reading: Reading = AS_IT_TELLS,
     overwrite: Overwrite = False,
 ) -> Protection:
-    """Release a file of locations under a policy; run it again to go on after a stop."""
+    """Release a file of locations under a policy; the same command continues a stopped run."""
     from priste.workers import preload
 
     if cluster is None:

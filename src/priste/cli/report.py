@@ -96,7 +96,7 @@ class Written:
             out.print(f"Wrote {len(self.plots)} figures to {self.plots[0].parent}.", markup=False)
         if len(self.users) < self.of_users:
             out.print(
-                f"It lists {self.of_users} users and tells everything about {len(self.users)} of "
+                f"It lists {self.of_users} users and has all details of {len(self.users)} of "
                 "them, those who matter most; choose others with --user."
             )
         if self.reports[0].with_truth:

@@ -11,8 +11,18 @@ from dataclasses import dataclass, field
 
 from priste.events.diagram import FALSE, TRUE, DiagramStore, DiagramTooWide, WorkExhausted
 from priste.events.event_words import too_deep, too_much_work, too_wide_inside
-from priste.events.formula import At, AtLeast, Constant, Event, Junction, unknown_formula, walk
-from priste.events.negation import Signed, is_or, without_not
+from priste.events.formula import (
+    At,
+    AtLeast,
+    Constant,
+    Event,
+    Junction,
+    Signed,
+    is_or,
+    unknown_formula,
+    walk,
+    without_not,
+)
 from priste.events.partitions import Partition
 
 INTERMEDIATE_FACTOR = 16

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from priste.errors import InvalidParameter, TooManyWorlds
-from priste.events.formula import Event, Junction, abbreviated
-from priste.events.negation import Signed, is_or, without_not
+from priste.events.formula import Event, Junction, Signed, abbreviated, is_or, without_not
 
 SHOWN_PARTS = 3
 SHOWN_LENGTH = 60

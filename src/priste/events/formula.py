@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, ClassVar, NoReturn
+from typing import TYPE_CHECKING, ClassVar, NoReturn, TypeAlias
 
 from priste.arguments import check_int
 from priste.errors import InvalidParameter
@@ -405,3 +405,19 @@ def _from_record(word: str, fields: list[object], made: list[Event]) -> Event:
         case "or", [int(left), int(right)]:
             return Or(made[left], made[right])
     raise InvalidParameter(f"A pickled event holds an unknown record {word!r}.")
+
+
+Signed: TypeAlias = tuple[Event, bool]
+"""A formula, and whether its negation is meant."""
+
+
+def without_not(event: Event, negated: bool) -> Signed:
+    """Take every ``not`` off the top of a formula and into its sign."""
+    while isinstance(event, Not):
+        event, negated = event.part, not negated
+    return event, negated
+
+
+def is_or(event: Event, negated: bool) -> bool:
+    """Return whether a connective acts as an "or" once the negation is pushed through it."""
+    return isinstance(event, And) == negated

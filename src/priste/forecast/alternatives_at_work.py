@@ -41,7 +41,7 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 SPEEDS = 1000
-"""As from so many training speeds is the bandwidth of velocity-aware noise, n^(-1/5)."""
+"""As from this many training speeds is the bandwidth of velocity-aware noise, n^(-1/5)."""
 
 LANDMARK_EVERY = 3
 """Every third cell, in both directions, is a landmark."""
@@ -131,9 +131,9 @@ def _pointed(
     delay: int = 0,
     every: int = 1,
 ) -> Released:
-    """Release by a table without memory, every so many steps, and so many steps later.
+    """Release by a table without memory, at every so many steps, and some steps later.
 
-    A release that comes later tells of the step that it is about. Steps whose release has not come
+    A release that comes later is about its own step. Steps whose release has not come
     when the stream ends reveal nothing.
     """
     last = int(np.flatnonzero(followed)[-1])

@@ -34,10 +34,10 @@ PROBED = 16
 """How many releases a stream has at least where time is short, and how many are timed to know."""
 
 LENIENT = 2.0
-"""A stream that takes so many times as long as it should is ended where it is."""
+"""A stream that takes this many times as long as it should is ended where it is."""
 
 FAR_HOURS = 6.0
-"""Time far from the events is followed in stretches of so many hours."""
+"""Time far from the events is followed in stretches of this many hours."""
 
 DENSE = 4
 """A trace with so many times as many releases as are followed is followed without a break: what is
@@ -58,14 +58,21 @@ PATIENT_SECONDS = 60.0
 """How many streams a refined forecast simulates at most, after how long it begins no more of them,
 and how long the first two may take."""
 
+SMALL_MAP = 500
+LEAST_REFINED = 14
+"""Up to this many cells a stream of a refined forecast has ``QUICK_RELEASES`` releases. On larger
+maps it has fewer, in proportion, but at least ``LEAST_REFINED``: a release takes longer there, and
+more streams fit into the same time. The number follows from the map alone, so that two settings on
+one map are tried at the same steps."""
+
 AGAINST = {
-    "own": "also against somebody who knows your earlier days",
-    "roaming": "also against somebody who does not know your home",
-    "narrow": "also against somebody who takes people to move less far",
-    "wide": "also against somebody who takes people to move farther",
-    "plain": "also against somebody who knows no hours of the day",
-    "day": "also against somebody who knows the hours of the day",
-    "week": "also against somebody who knows the hours of the week",
+    "own": "also against an adversary who knows your earlier days",
+    "roaming": "also against an adversary who does not know your home",
+    "narrow": "also against an adversary who takes people to move less far",
+    "wide": "also against an adversary who takes people to move farther",
+    "plain": "also against an adversary who knows no hours of the day",
+    "day": "also against an adversary who knows the hours of the day",
+    "week": "also against an adversary who knows the hours of the week",
 }
 """What is guarded against by each model of a family but the first, in words."""
 
@@ -229,7 +236,7 @@ class Trial:
         return max(FEWEST_RUNS, asked // 2) if self.dense else asked
 
     def within(self, seconds: float | None, streams: int) -> Trial:
-        """Return the trial with as many releases of a stream as so many streams have time for.
+        """Return the trial with as many releases of a stream as this many streams have time for.
 
         A few releases are timed for that. It has ``FEWEST_RELEASES`` at least.
         """
@@ -318,11 +325,13 @@ def refined_forecast(
 
     For somebody who waits: the first row comes as soon as there is one, and the last rests on
     ``runs`` streams, or on as many as were begun within ``seconds`` of computing. Rows are
-    those of :func:`quick_forecast` with so many runs. The first two streams may take
+    those of :func:`quick_forecast` with this many runs. The first two streams may take
     ``first_seconds``; ``on_trial`` (done, total, metres) is called after each of their
     releases with how far they were off on average so far. What it raises passes through.
     """
-    trial = Trial.of(policy, trace, seed=seed, most=QUICK_RELEASES)
+    fewer = QUICK_RELEASES * SMALL_MAP // policy.grid.size
+    most = min(QUICK_RELEASES, max(LEAST_REFINED, fewer))
+    trial = Trial.of(policy, trace, seed=seed, most=most)
     chosen = next(neighbours_of(trial.policy))
     total, done = FEWEST_RUNS * int(trial.followed().sum()), 0
     began = thread_time()
@@ -364,7 +373,7 @@ def forecast(
     ``neighbour_runs`` streams of the policy, with the same random numbers; their figures are those
     of the policy, changed by how these streams differ; with ``"models"`` they are the policy
     without each of its models but the first. A stream has about ``releases`` releases; unless
-    ``steps`` asks for the first so many steps of the clock, see :func:`followed_steps`. With
+    ``steps`` asks for that many first steps of the clock, see :func:`followed_steps`. With
     ``seconds`` of computing streams have fewer releases where that would take longer; how many
     depends on the machine. After Ctrl-C the forecast is made of the streams that are done, if there
     are two. ``on_row`` is called with the first two streams of the policy.
@@ -438,8 +447,8 @@ def followed_steps(
 
     The first ``steps``, or all, if they are no more than ``most``. Of more, those near the first
     occurrence of each event that has any, at most half of ``most`` (every so many of them), and far
-    from all events stretches of ``FAR_HOURS``, evenly over the clock, others for each ``run``. At
-    other steps a forecast is silent.
+    from all events stretches of ``FAR_HOURS``, or of half of ``most``, evenly over the clock,
+    others for each ``run``. At other steps a forecast is silent.
     """
     occurrences: dict[str, PolicyEvent] = {}
     for each in policy.events.values():
@@ -467,7 +476,7 @@ def followed_steps(
     far = released & ~near_events(
         policy.steps, [each.event for each in policy.events.values()], reach
     )
-    length = max(1, round(FAR_HOURS * 3600 / seconds))
+    length = max(1, min(round(FAR_HOURS * 3600 / seconds), most // 2))
     blocks = [
         kept
         for begin in range(0, policy.steps, length)

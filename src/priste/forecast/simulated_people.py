@@ -41,7 +41,7 @@ BRIDGED = timedelta(hours=3)
 """Guarded hours of an opened trace are filled in from the fixes so near before and after them."""
 
 _PLACES = 1 << 16
-"""A place within a cell is one of so many along each side."""
+"""A place within a cell is one of this many along each side."""
 
 
 def drawn_person(policy: Policy, bits: BitSource, event: Guarded | None = None) -> TrueSteps:

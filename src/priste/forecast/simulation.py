@@ -222,7 +222,7 @@ class Simulation:
         return self._end
 
     def add(self, runs: int, seconds: float | None = None) -> None:
-        """Release so many more streams; the first end ``seconds`` after their first release."""
+        """Release this many more streams; the first end ``seconds`` after their first release."""
         first = self.runs == 0
         self._at_work = [self._stream(run) for run in range(self.runs, self.runs + runs)]
         self._end = self._release(seconds if first else None)
@@ -275,7 +275,7 @@ class Simulation:
         return 1000.0 * float(np.mean(found)) if found else math.nan
 
     def cost(self, runs: int | None = None) -> Cost:
-        """Return what all streams so far cost, or the first so many; two of them at least."""
+        """Return what all streams so far cost, or the first of them; two at least."""
         ways = self._ways[:runs]
         pairs = [(each[PRISTE], each[CONSTANT]) for each in ways if PRISTE in each]
         return Cost(

@@ -23,6 +23,7 @@ from starlette.requests import Request
 from priste.atomic_files import write_file
 from priste.errors import OutputExists
 from priste.live.addresses import is_loopback, secret_from
+from priste.live.protocols.fields import UNKNOWN_DEVICE
 
 OWNER_FILE = "owner.token"
 
@@ -30,7 +31,7 @@ FREE_GUESSES = 20
 """Wrong tokens from one address that are answered at once."""
 
 SECONDS_PER_GUESS = 3.0
-"""After those, one more guess in so many seconds."""
+"""After those, one more guess in this many seconds."""
 
 MOST_GUESSERS = 1_000
 """Addresses whose guesses are counted; the one that guessed longest ago gives way."""
@@ -119,7 +120,10 @@ class Access:
 
     def refuse_unknown(self, request: Request) -> NoReturn:
         """Raise for a person or device that is not known what a wrong token would raise."""
-        self._check(request)
+        try:
+            self._check(request)
+        except Refused as refusal:
+            raise Refused(refusal.status, UNKNOWN_DEVICE) from None
         raise Refused(401)
 
     def _check(self, request: Request, *tokens: str) -> None:

@@ -85,7 +85,12 @@ class Address:
 
     @property
     def home_assistant(self) -> bool:
-        """Whether Home Assistant is at the other end, which widens zones by the accuracy."""
+        """Whether Home Assistant may be at the other end, which widens zones by the accuracy.
+
+        It also reads the topics of OwnTracks.
+        """
+        if self.kind.startswith("owntracks+mqtt"):
+            return not self.topic or self.topic.startswith("owntracks/")
         return self.kind.startswith("homeassistant+") or self.path.startswith("/api/webhook/")
 
     def shown_here(self, point: Point) -> Point:

@@ -62,7 +62,7 @@ class StateFolder:
             left = [path.name for path in self.folder.iterdir() if path.name != OWN_MODEL]
             if left:
                 raise self._refusal(
-                    f"{STREAM} is missing, which tells when its steps were, but {left[0]} is there"
+                    f"{STREAM} is missing, which says when its steps were, but {left[0]} is there"
                 )
             return None
         if found.get("person") != self.person:

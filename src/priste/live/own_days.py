@@ -12,10 +12,11 @@ from datetime import datetime
 from pathlib import Path
 
 from priste.errors import InvalidParameter
+from priste.live.freed_memory import in_a_child
 from priste.live.keeping import StateFolder
 from priste.policy import Policy
 from priste.policy.model_choice import ChosenModel
-from priste.traces import Trace, read_traces
+from priste.traces import read_traces
 
 
 def as_kept(policy: Policy, state: StateFolder) -> Policy:
@@ -36,7 +37,7 @@ def fitted(policy: Policy, state: StateFolder, history: Path | None, begin: date
         return policy
     found = policy
     if history is not None:
-        found = policy.for_user(_one_person(history, state.person), begin)
+        found = in_a_child(_for_person, policy, history, state.person, begin)
     if guards_own_days(found):
         state.keep_own_model(found.chosen_models[-1].model)
     elif policy.document.mobility[0].family:  # not by default
@@ -56,8 +57,8 @@ def guards_own_days(policy: Policy) -> bool:
     return any(chosen.member == "own" for chosen in policy.chosen_models)
 
 
-def _one_person(history: Path, person: str) -> Trace:
-    """Return the trace of a person in a recording: theirs by name, or the only one."""
+def _for_person(policy: Policy, history: Path, person: str, begin: datetime) -> Policy:
+    """Return the policy with the days of a person in a recording: theirs by name, or the only."""
     traces = list(read_traces(history))
     named = [trace for trace in traces if trace.user == person]
     if len(found := named or traces) != 1:
@@ -67,4 +68,4 @@ def _one_person(history: Path, person: str) -> Trace:
             owner="priste live",
             got=f"{len(traces)} people",
         )
-    return found[0]
+    return policy.for_user(found[0], begin)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from priste.errors import InvalidParameter, ReleaseRefused, StateError
 from priste.live import own_days
@@ -359,11 +359,15 @@ class Stream:
         expected = ExactDistribution(node.state.predicted()).draw(self._bits)
         return node.rule.draw(expected, self._bits).output
 
-    def prepare(self) -> None:
+    def prepare(self, step: int | None = None) -> None:
         """Choose the table of the next step before it is over: it follows from past releases.
 
-        Then the end of a step waits for a draw and the disk only.
+        Then the end of a step waits for a draw and the disk only. With ``step`` choose that of a
+        later one; the steps before it become silent.
         """
+        if step is not None and step > self.next_step:
+            self._roll(step)
+            self._protector.release(None, step=step - self.origin - 1)
         self._roll(self.next_step)
         with suppress(ReleaseRefused):  # which the release will meet, and say
             _ = self._protector.node.rule
@@ -401,10 +405,7 @@ class Stream:
             return
         try:
             self._protector = self._protector.with_policy(
-                {name: each.event for name, each in wanted.items()},
-                {name: each.guarantee for name, each in wanted.items()},
-                guarded_hours={name: each.pad for name, each in wanted.items()},
-                journal=self._state.next_journal(),
+                **_terms(wanted), journal=self._state.next_journal()
             )
         except InvalidParameter as problem:
             self._refused, self.trouble = wanted, str(problem)
@@ -436,15 +437,13 @@ class Stream:
         begun = self.policy.starting_at(self.origin, events)
         protector = Protector(
             begun.models,
-            {name: each.event for name, each in events.items()},
-            begun.mechanism,
-            {name: each.guarantee for name, each in events.items()},
-            begun.calibrator,
-            self._bits,
+            mechanism=begun.mechanism,
+            calibrator=begun.calibrator,
+            rng=self._bits,
             adversary=begun.chosen_adversary.adversary,
             family=begun.family,
-            guarded_hours={name: each.pad for name, each in events.items()},
             public_prior=begun.public_prior,
+            **_terms(events),
             journal=self._state.next_journal(),
             binding=self._state.binding,
         )
@@ -458,9 +457,7 @@ class Stream:
         stream, _ = ContinuedStreams().protector(self.policy, past, self._bits, events)
         self._guarded = _as_policy_events(stream)
         protector = stream.with_policy(
-            {name: each.event for name, each in self._guarded.items()},
-            {name: each.guarantee for name, each in self._guarded.items()},
-            guarded_hours={name: each.pad for name, each in self._guarded.items()},
+            **_terms(self._guarded),
             journal=self._state.next_journal(),
             binding=self._state.binding,
         )
@@ -489,6 +486,15 @@ class Stream:
     def close(self) -> None:
         """Give up the journal."""
         self._protector.close()
+
+
+def _terms(events: dict[str, PolicyEvent]) -> dict[str, Any]:
+    """Return events, guarantees and guarded hours as arguments of a Protector."""
+    return {
+        "events": {name: each.event for name, each in events.items()},
+        "guarantee": {name: each.guarantee for name, each in events.items()},
+        "guarded_hours": {name: each.pad for name, each in events.items()},
+    }
 
 
 def _as_policy_events(protector: Protector) -> dict[str, PolicyEvent]:

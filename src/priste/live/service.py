@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import signal
 from collections import deque
@@ -25,6 +26,7 @@ from priste.live.settings import PersonSettings, Settings
 from priste.live.sinks.serving import Serving
 from priste.live.status import lock_state, write_status
 from priste.policy import Policy, load_policy
+from priste.policy.adversary_choice import ASSUMED
 from priste.traces import Fix
 
 if TYPE_CHECKING:
@@ -53,6 +55,12 @@ NOTHING_OUT = "nothing is released until its files can be written"
 
 _TICK = 5.0
 """Seconds after which the clock is looked at again, whatever the step."""
+
+_LEAD = 10.0
+"""Seconds before the end of the first step in which its table is chosen.
+
+Not at once: the clock of a machine that has just started may still be set.
+"""
 
 _STATUS_EVERY = 5.0
 
@@ -98,6 +106,7 @@ class Person:
             "person": self.name,
             "adversary": policy.chosen_adversary.words,
             "events": {name: {"guarantee": words} for name, words in events.items()},
+            "assumes": ASSUMED,
         }
 
     def leakage(self) -> dict[str, Any]:
@@ -167,7 +176,7 @@ class Person:
     async def run(self) -> None:
         """Close steps as the time of day passes; recorded fixes close theirs themselves."""
         while not self._by_fixes:
-            await asyncio.sleep(self._until_next())
+            await asyncio.sleep(min(self._until_end(), _TICK))
             if not self._clock.believed():
                 self.state = "the clock jumped by more than a day: nothing is released"
                 tell("clock not believed", person=self.name)
@@ -176,21 +185,26 @@ class Person:
             if over < self.stream.next_step or over < self._first:
                 if self.stream.next_step > over + 2:
                     self.state = "the clock is behind the last release: waiting for it"
+                elif over + 1 == self._first and self._until_end() < _LEAD:
+                    await self._prepare(self._first)
                 continue
             end = self.stream.policy.timeline.time_of(over + 1)
             async with self._turn:
                 await self._release(over, end + self._given_out)
-                with suppress(OSError, OutputError, StateError):  # the next release says so
-                    await asyncio.to_thread(self.stream.prepare)
-                give_memory_back()
+                await self._prepare()
 
-    def _until_next(self) -> float:
-        timeline = self.stream.policy.timeline
-        now = self._clock.now()
+    async def _prepare(self, step: int | None = None) -> None:
+        with suppress(OSError, OutputError, StateError):  # the next release says so
+            await asyncio.to_thread(self.stream.prepare, step)
+        give_memory_back()
+
+    def _until_end(self) -> float:
+        """Return in how many seconds the running step is to be released."""
+        timeline, now = self.stream.policy.timeline, self._clock.now()
         step = self.stream.step_at(now - self._grace)
         if step < 0:
-            return _TICK
-        return min(max((timeline.time_of(step + 1) + self._grace - now).total_seconds(), 0), _TICK)
+            return math.inf
+        return max((timeline.time_of(step + 1) + self._grace - now).total_seconds(), 0)
 
     async def _release(self, step: int, moment: datetime | None = None) -> None:
         """Release a step in a thread, then tell everybody at a given moment.

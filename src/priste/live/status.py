@@ -71,6 +71,34 @@ def _person(person: Person) -> dict[str, Any]:
     }
 
 
+def rows_of(person: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the status of a person as rows of a label and a text, for any reader."""
+    steps, fixes = person["steps"], person["fixes"]
+    went = ("released", "covered", "silent")
+    counted = ", ".join(f"{steps[what]} {what}" for what in went)
+    found = [
+        ("state", person["state"]),
+        ("latest release", person["latest"] or "none yet"),
+        ("last fix", fixes["last"] or "none yet"),
+        ("fixes", f"{fixes['kept']} kept, {sum(fixes['refused'].values())} refused"),
+        *(("", f"{count} refused: {reason}") for reason, count in fixes["refused"].items()),
+        ("steps", f"{counted}, {steps['guarded']} in guarded hours"),
+    ]
+    if steps["covers_since"]:
+        found.append(("covers only since", steps["covers_since"]))
+    if person["guarded_hours"]:
+        now = "now: releases say nothing, and fixes are neither looked at nor counted"
+        found.append(("guarded hours", now))
+    return found
+
+
+def remarks_on(line: dict[str, Any]) -> list[str]:
+    """Return what is to be said of a source or sink beside its state."""
+    found = [f"{line[what]} {what}" for what in ("waiting", "dropped") if line[what]]
+    found += [f"last release {line['last']}"] if line["last"] else []
+    return found + [f"{count} refused: {reason}" for reason, count in line["refused"].items()]
+
+
 def _line(line: Line) -> dict[str, Any]:
     return {
         "address": line.address,

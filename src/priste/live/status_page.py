@@ -8,8 +8,9 @@ from math import cos, radians
 from typing import Any
 
 from priste.live.point import Point
+from priste.live.status import remarks_on, rows_of
+from priste.policy.adversary_choice import ASSUMED
 
-GUARDED_NOW = "now: releases say nothing, and fixes are neither looked at nor counted"
 REFRESH = 10
 """Seconds after which the page loads itself again."""
 
@@ -28,7 +29,7 @@ def status_page(status: Mapping[str, Any], recent: Mapping[str, Sequence[Point]]
         f"<!doctype html><html lang=en><meta charset=utf-8><meta http-equiv=refresh "
         f"content={REFRESH}><title>priste live</title><style>{_STYLE}</style><h1>priste live</h1>",
         f"<p>Running since {_text(status['started'][:19])}Z, process {_text(status['process'])}. "
-        "This page tells which steps had a fix: it is only for you.</p>",
+        "This page shows which steps had a fix: it is only for you.</p>",
     ]
     for name, person in status["people"].items():
         parts.append(_person(name, person, recent.get(name, ())))
@@ -37,23 +38,7 @@ def status_page(status: Mapping[str, Any], recent: Mapping[str, Sequence[Point]]
     return "".join(parts) + "</html>"
 
 
-def _person(name: str, person: Mapping[str, Any], points: Sequence[Point]) -> str:
-    steps, fixes = person["steps"], person["fixes"]
-    rows = [("state", person["state"]), ("latest release", person["latest"] or "none yet")]
-    rows.append(("last fix", fixes["last"] or "none yet"))
-    rows.append(("fixes", f"{fixes['kept']} kept"))
-    rows += [("", f"{count} refused: {reason}") for reason, count in fixes["refused"].items()]
-    rows.append(
-        (
-            "steps",
-            f"{steps['released']} released, {steps['covered']} covers, {steps['silent']} silent, "
-            f"{steps['guarded']} in guarded hours",
-        )
-    )
-    if person["guarded_hours"]:
-        rows.append(("guarded hours", GUARDED_NOW))
-    if steps["covers_since"]:
-        rows.append(("covers only since", steps["covers_since"]))
+def _person(name: str, person: dict[str, Any], points: Sequence[Point]) -> str:
     told = "".join(
         f"<tr><td>{_text(event)}<td>{_text(each['guarantee'])}<td>{each['leakage']:.3f}"
         f"<td>{100 * each['belief']:.1f} %"
@@ -61,8 +46,9 @@ def _person(name: str, person: Mapping[str, Any], points: Sequence[Point]) -> st
     )
     return (
         f"<h2>{_text(name)}</h2><table>"
-        + "".join(f"<tr><th>{_text(key)}<td>{_text(value)}" for key, value in rows)
-        + f"</table><p>Guaranteed against {_text(person['adversary'])}:</p><table><tr><th>event"
+        + "".join(f"<tr><th>{_text(key)}<td>{_text(value)}" for key, value in rows_of(person))
+        + f"</table><p>Guaranteed against {_text(person['adversary'])}. {ASSUMED}</p><table>"
+        "<tr><th>event"
         f"<th>guarantee<th>leakage so far<th>largest belief{told}</table>"
         + _lines(person["in"], "from")
         + _lines(person["out"], "to")
@@ -70,18 +56,14 @@ def _person(name: str, person: Mapping[str, Any], points: Sequence[Point]) -> st
     )
 
 
-def _lines(lines: Sequence[Mapping[str, Any]], way: str) -> str:
+def _lines(lines: Sequence[dict[str, Any]], way: str) -> str:
     if not lines:
         return ""
-    rows = []
-    for line in lines:
-        more = [f"{line[what]} {what}" for what in ("waiting", "dropped") if line[what]]
-        more += [f"{count} refused: {reason}" for reason, count in line["refused"].items()]
-        last = f", last release {line['last']}" if line["last"] else ""
-        rows.append(
-            f"<tr><td>{_text(line['address'])}<td>{_text(line['state'])}<td>{line['messages']} "
-            f"messages{_text(last)}<td>{'<br>'.join(map(_text, more))}"
-        )
+    rows = [
+        f"<tr><td>{_text(line['address'])}<td>{_text(line['state'])}<td>{line['messages']} messages"
+        f"<td>{'<br>'.join(map(_text, remarks_on(line)))}"
+        for line in lines
+    ]
     return f"<table><tr><th colspan=4>{way}{''.join(rows)}</table>"
 
 

@@ -34,7 +34,7 @@ from priste.live.point import Point
 from priste.live.protocol import Message, Post
 from priste.live.protocol_table import posts
 from priste.live.protocols import geojson
-from priste.live.protocols.fields import LARGEST_BATCH, UNKNOWN_DEVICE, Unreadable
+from priste.live.protocols.fields import LARGEST_BATCH, Unreadable
 from priste.live.retrying import Line
 from priste.live.status import status_of
 from priste.live.status_page import status_page
@@ -122,7 +122,6 @@ class _Door:
         for reported in post.read(message):
             person = self._service.by_device(*reported.names)
             if person is None:
-                line.reasons[UNKNOWN_DEVICE] += 1
                 self._access.refuse_unknown(request)
             self._access.allow(request, person.token)
             try:

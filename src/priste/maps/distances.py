@@ -11,7 +11,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 FEW_PAIRS = 2**22
-"""Up to so many pairs of cells every one is looked at: that is quicker than to be clever."""
+"""Up to this many pairs of cells every one is looked at: that is quicker than to be clever."""
 
 ROUNDING_OF_SPECTRA = 1e-9
 """How far sums by Fourier transforms may be off, as a share of all weight across the whole map:

@@ -15,7 +15,7 @@ from priste.arguments import check_float, check_int
 from priste.errors import InvalidParameter, OutsideMap
 from priste.maps.coordinates import as_plain, read_km, read_pair
 from priste.maps.covering import frame_around
-from priste.maps.geojson_cells import cells_as_features
+from priste.maps.geojson import cells_as_features
 from priste.maps.projection import (
     LARGEST_RADIUS_KM,
     LocalProjection,

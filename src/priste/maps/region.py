@@ -23,8 +23,7 @@ from priste.maps.coverage import (
     check_cover,
 )
 from priste.maps.earth_shapes import box_on_map, polygon_on_map
-from priste.maps.geojson_cells import cells_as_geometry
-from priste.maps.geojson_shapes import PointPart, PolygonPart, read_geojson
+from priste.maps.geojson import PointPart, PolygonPart, cells_as_geometry, read_geojson
 from priste.maps.grid import Grid
 from priste.maps.projection import LARGEST_RADIUS_KM, check_degrees
 from priste.maps.region_drawing import draw_cells

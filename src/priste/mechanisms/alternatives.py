@@ -79,11 +79,11 @@ class MoveTable:
 
     def first_likelihood(self, output: int) -> Floats:
         """Return (m,) P(output | cell) of the first step."""
-        return self.levels[self.first].column(output)
+        return self.levels[self.first].likelihood(output)
 
     def likelihood(self, output: int) -> Floats:
         """Return (m, m) P(output | cell before, cell now)."""
-        columns = np.stack([level.column(output) for level in self.levels])
+        columns = np.stack([level.likelihood(output) for level in self.levels])
         return np.asarray(columns[self.chosen, np.arange(self.chosen.shape[1])])
 
 
@@ -101,7 +101,7 @@ def coarsened(grid: Grid, km: float) -> PointTable:
 
 
 def rounded(grid: Grid, decimals: int) -> PointTable:
-    """Release latitude and longitude with so many decimals."""
+    """Release latitude and longitude with this many decimals."""
     digits = check_int(decimals, "decimals", "rounded", least=0)
     if not grid.is_geographic:
         raise InvalidParameter("must be a map of the earth", parameter="grid", owner="rounded")

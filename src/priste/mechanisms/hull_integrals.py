@@ -1,4 +1,4 @@
-"""Integrals of K-norm noise over rectangles: how likely the noisy point lies so many cells away.
+"""Integrals of K-norm noise over rectangles: how likely the noisy point lies this many cells away.
 
 The noise has density proportional to ``exp(-alpha * norm(z))``, the norm being that of a
 sensitivity hull. Between two neighbouring vertices of the hull the norm is linear, so each

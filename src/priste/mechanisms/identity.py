@@ -48,7 +48,7 @@ class Identity(Mechanism):
     def row(self, cell: int) -> NDArray[np.float64]:
         return self._unit(self._checked_cell(cell))
 
-    def column(self, output: int) -> NDArray[np.float64]:
+    def likelihood(self, output: int) -> NDArray[np.float64]:
         return self._unit(self._checked_output(output))
 
     def rectangles(self, boxes: Sequence[tuple[int, int, int, int]]) -> NDArray[np.float64]:

@@ -117,6 +117,11 @@ class Mechanism(ABC):
         return self._grid
 
     @property
+    def uses_belief(self) -> bool:
+        """Whether the table depends on where the user is predicted to be (see ``at_belief``)."""
+        return False
+
+    @property
     def outputs(self) -> int:
         """How many different outputs there are; they are numbered from 0."""
         return self._outputs
@@ -134,11 +139,6 @@ class Mechanism(ABC):
         For all cells l, l' and outputs o: ``E[l, o] <= exp(claimed_alpha * d(l, l')) * E[l', o]``
         with d the distance between the centres. Never below ``smallest_alpha()``.
         """
-
-    @property
-    def uses_belief(self) -> bool:
-        """Whether the table depends on where the user is predicted to be (see ``at_belief``)."""
-        return False
 
     @abstractmethod
     def with_budget(self, budget: float) -> Mechanism:
@@ -172,13 +172,13 @@ class Mechanism(ABC):
         found: NDArray[np.float64] = self.emission()[self._checked_cell(cell)]
         return found
 
-    def column(self, output: int) -> NDArray[np.float64]:
+    def likelihood(self, output: int) -> NDArray[np.float64]:
         """Return (cells,), the likelihood of every true cell given ``output``; read-only."""
         return self.emission()[:, self._checked_output(output)]
 
-    def columns(self, outputs: Sequence[int]) -> NDArray[np.float64]:
-        """Return (cells, k), the columns of some outputs, to the bit those of ``column``."""
-        return np.stack([self.column(output) for output in outputs], axis=1)
+    def likelihoods(self, outputs: Sequence[int]) -> NDArray[np.float64]:
+        """Return (cells, k), the likelihoods of some outputs, as ``likelihood`` gives them."""
+        return np.stack([self.likelihood(output) for output in outputs], axis=1)
 
     def rectangles(self, boxes: Sequence[tuple[int, int, int, int]]) -> NDArray[np.float64]:
         """Return (cells, k): the probability that the output lies in each rectangle of the map.
@@ -293,8 +293,8 @@ def refuse_large_table(who: str, cells: int, outputs: int) -> None:
         raise InvalidParameter(
             f"The emission table of {who} for {cells} cells and {outputs} outputs would take "
             f"{needed / 2**30:.1f} GiB; the limit is {MAX_TABLE_BYTES / 2**30:.1f} GiB. "
-            "Use a coarser grid, or row() and column() of PlanarLaplace or Uniform, which need no "
-            "table."
+            "Use a coarser grid, or row() and likelihood() of PlanarLaplace or Uniform, which need "
+            "no table."
         )
 
 

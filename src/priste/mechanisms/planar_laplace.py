@@ -30,8 +30,8 @@ class PlanarLaplace(Mechanism):
     underflow. ``claimed_alpha`` is alpha plus what rounding might add, 1e-11 over the cell size.
 
     ``with_budget(0.0)`` is ``Uniform``, which says as little as the limit of ever smaller alpha
-    (the four corners, 1/4 each) and is nearer to the truth. ``row`` and ``column`` need no table
-    and serve grids whose table would be too large.
+    (the four corners, 1/4 each) and is nearer to the truth. ``row`` and ``likelihood`` need no
+    table and serve grids whose table would be too large.
 
     >>> mech = PlanarLaplace(Grid(rows=20, columns=20, cell_size=1.0), alpha=0.5)
     >>> mech.emission().shape, mech.smallest_alpha() <= mech.claimed_alpha
@@ -81,12 +81,12 @@ class PlanarLaplace(Mechanism):
         table = self._integrals()
         return self._gathered(table, table.row_slots[row], table.column_slots[column])
 
-    def column(self, output: int) -> NDArray[np.float64]:
+    def likelihood(self, output: int) -> NDArray[np.float64]:
         row, column = divmod(self._checked_output(output), self.grid.columns)
         table = self._integrals()
         return self._gathered(table, table.row_slots[:, row], table.column_slots[:, column])
 
-    def columns(self, outputs: Sequence[int]) -> NDArray[np.float64]:
+    def likelihoods(self, outputs: Sequence[int]) -> NDArray[np.float64]:
         asked = np.asarray(outputs)
         if asked.dtype.kind != "i" or not ((asked >= 0) & (asked < self.outputs)).all():
             asked = np.array([self._checked_output(output) for output in outputs], dtype=np.int64)

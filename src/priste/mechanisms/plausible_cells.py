@@ -17,7 +17,7 @@ BELIEF_SUM_TOLERANCE = 1e-6
 """A belief must sum to 1 within this; only its proportions are used."""
 
 BELIEF_DIGITS = 24
-"""With so many binary digits a belief decides which cells are likely."""
+"""With this many binary digits a belief decides which cells are likely."""
 
 _BLOCK_ENTRIES = 2**21
 

@@ -105,7 +105,7 @@ _BUILT_IN = (
         set(),
         lambda grid, saved: Identity(grid),
         make=Identity,
-        words=lambda mechanism: "tells the cell itself, where nothing speaks against it",
+        words=lambda mechanism: "releases the cell itself, where the guarantee allows it",
     ),
     NamedMechanism("location_set", {"base", "delta", "belief"}, _location_set),
     NamedMechanism(

@@ -42,7 +42,7 @@ class RestrictedMechanism(Mechanism):
         row.flags.writeable = False
         return row
 
-    def column(self, output: int) -> NDArray[np.float64]:
+    def likelihood(self, output: int) -> NDArray[np.float64]:
         position = np.searchsorted(self._surrogates.cells, self._checked_output(output))
         likelihood = np.zeros(self.grid.size)
         if position < len(self._surrogates.cells) and self._surrogates.cells[position] == output:

@@ -42,7 +42,7 @@ class Uniform(Mechanism):
         self._checked_cell(cell)
         return self._even()
 
-    def column(self, output: int) -> NDArray[np.float64]:
+    def likelihood(self, output: int) -> NDArray[np.float64]:
         self._checked_output(output)
         return self._even()
 

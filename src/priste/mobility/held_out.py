@@ -38,7 +38,7 @@ DECAYS = (1.0, 1.5, 2.0, 2.5, 3.0)
 LEANS = (0.0, 0.5, 1.0)
 
 _DIGITS = 7
-"""Losses per move are compared to so many digits, so that no choice hangs on a last bit."""
+"""Losses per move are compared to this many digits, so that no choice hangs on a last bit."""
 
 
 def plain_transition(grid: Grid, moves: Moves) -> Transition:

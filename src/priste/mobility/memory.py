@@ -40,7 +40,7 @@ ROUNDS = 2
 """Rounds of EM. At 4 steps, models of one, two and four rounds scored within 0.006 nats."""
 
 _DIGITS = 6
-"""Counts are rounded to so many digits: last bits of sums differ between processors."""
+"""Counts are rounded to this many digits: last bits of sums differ between processors."""
 
 _BATCH = 256
 """Gaps that are followed at once."""
@@ -121,7 +121,7 @@ PART_STARTS = (6, 10, 16, 20)
 """The hours at which the parts of a day change; the night is before the first."""
 
 MOST_JUDGED = 60
-"""At most so many people are left out in turn to choose; the model is fitted on all."""
+"""At most this many people are left out in turn to choose; the model is fitted on all."""
 
 _SATURDAY = 5
 

@@ -415,7 +415,7 @@ class MarkovModel(Plottable):
         """
         if self.horizon is not None:
             raise InvalidParameter(
-                "A stationary distribution needs a model that goes on for ever. This one ends "
+                "A stationary distribution needs a model without an end. This one ends "
                 f"after {self.horizon} moves.",
                 owner="MarkovModel.stationary",
                 hint="If its matrices repeat, say so (cycle).",

@@ -44,10 +44,10 @@ STRENGTHS = (1.0, 2.0, 5.0, 10.0, 30.0, 100.0)
 """The weights that :func:`choose_own_strength` compares, in observed moves."""
 
 FOLDS = 5
-"""So many stretches of a person's moves are left out in turn to compare weights."""
+"""This many stretches of a person's moves are left out in turn to compare weights."""
 
 _DIGITS = 7
-"""Losses per move are compared to so many digits, so that no choice hangs on a last bit."""
+"""Losses per move are compared to this many digits, so that no choice hangs on a last bit."""
 
 
 @dataclass(frozen=True)

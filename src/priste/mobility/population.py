@@ -137,7 +137,7 @@ def blended_stays(tally: Tally, shifted: FloatArray, by_phase: float) -> FloatAr
 
 
 def _odds_factors(odds: FloatArray, counted: FloatArray, stays: FloatArray) -> FloatArray:
-    """Return, as a column, the factor of each phase under which so many stays are expected.
+    """Return, as a column, the factor of each phase under which this many stays are expected.
 
     One more stay and one more move are added to the counts, so that a phase without moves keeps a
     finite factor. A phase without counts has the factor 1.

@@ -30,6 +30,9 @@ from priste.quantify.adversaries.per_model import PerModel
 SHARES_TOLERANCE = 1e-6
 """How far the shares in a population file may be from summing to 1; then they are divided by it."""
 
+ASSUMED = "What is assumed, and what is not covered, is in docs/explanation/threat-model.md."
+"""What stands next to every guarantee and every verdict."""
+
 ANY_PRIOR = "an adversary who may hold any belief about where the user began"
 
 

@@ -31,7 +31,7 @@ OUTSIDE = {
     "off-map": "A fix off the map is in a place of its own: one more cell on each side of the "
     "map stands for everywhere off it. It is part of the model and released like any other "
     "cell, and events may name it: off-map.",
-    "gap": "A fix off the map counts as missing, so silence tells that one is off the map: no "
+    "gap": "A fix off the map counts as missing, so silence reveals that one is off the map: no "
     "guarantee covers that.",
 }
 
@@ -40,7 +40,8 @@ OUTSIDE = {
 class ExplainedEvent:
     """One event in words and numbers.
 
-    ``lowest`` and ``highest`` bound its probability before any release, over all starts.
+    ``lowest`` and ``highest`` bound its probability before any release, over all starts; of a
+    secret with more than two ``answers``, the probability of another answer than the last.
     ``epsilon`` is the bound on the ln of likelihood ratios, None where none is bounded; ``partly``
     tells that the clock cuts off a part of the time that was written.
     """
@@ -56,6 +57,7 @@ class ExplainedEvent:
     lowest: float
     highest: float
     partly: bool
+    answers: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -289,31 +291,54 @@ def gaps_in_the_guard(policy: Policy) -> list[str]:
 
 def _read_when_drafted(policy: Policy) -> list[str]:
     """Say of which events the hours were read when the policy was drafted."""
+    found = []
+    for name, hours in hours_read_when_drafted(policy).items():
+        options = " ".join(f"--guard {shlex.quote(each)}" for each in hours) or "--guard HOURS"
+        found.append(
+            f"{name}: what was done in its hours before the draft. They were read when "
+            "this policy was drafted, so its map, places and numbers may reveal them. "
+            f"Draft again without them: priste init TRACES {options}, with the other hours "
+            "that are guarded."
+        )
+    return found
+
+
+def hours_read_when_drafted(policy: Policy) -> dict[str, list[str]]:
+    """Return the events and secrets whose hours were read when the policy was drafted.
+
+    With each the times that it writes in quotation marks.
+    """
     section = policy.document.drafted
     if section is None:
-        return []
+        return {}
     timeline, places = policy.timeline, {*policy.regions, OFF_MAP}
     without = section.windows(timeline.zone)
     first, last = (
         microseconds(timeline.time_of(step) + days * timedelta(days=7))
         for step, days in ((0, -1), (policy.steps, 1))
     )
-    found = []
+    found, written = {}, hours_as_written(policy)
     for rule in rules_of(policy.document):
-        formulas = list(rule.formulas.values())
-        guarded = Windows.of_formulas(formulas, places, timeline, policy.steps)
+        guarded = Windows.of_formulas(list(rule.formulas.values()), places, timeline, policy.steps)
         if section.margin is None:  # of an outing whole steps were left out, and nothing around
             guarded = replace(guarded, margin=timedelta(0))
         if not without.cover(guarded, first, last):
-            hours = [text for formula in formulas for text in re.findall(r'"([^"]+)"', formula)]
-            options = " ".join(f"--guard {shlex.quote(each)}" for each in hours) or "--guard HOURS"
-            found.append(
-                f"{rule.name}: what was done in its hours before the draft. They were read when "
-                "this policy was drafted, so its map, places and numbers may tell about them. "
-                f"Draft again without them: priste init TRACES {options}, with the other hours "
-                "that are guarded."
-            )
+            found[rule.name] = written[rule.name]
     return found
+
+
+def hours_as_written(policy: Policy) -> dict[str, list[str]]:
+    """Return the times that each event or secret writes in quotation marks."""
+    places = {*policy.regions, OFF_MAP}
+    return {
+        rule.name: [
+            text
+            for formula in rule.formulas.values()
+            for text in re.findall(r'"([^"]+)"', formula)
+            if text not in places
+        ]
+        for rule in rules_of(policy.document)
+    }
 
 
 def _explained(policy: Policy, event: PolicyEvent, chances: NDArray[np.float64]) -> ExplainedEvent:
@@ -331,6 +356,7 @@ def _explained(policy: Policy, event: PolicyEvent, chances: NDArray[np.float64])
         lowest=float(chances.min()),
         highest=float(chances.max()),
         partly=event.partly,
+        answers=tuple(event.stated.answers),
     )
 
 

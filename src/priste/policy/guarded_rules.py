@@ -26,7 +26,7 @@ class GuardedRule:
     ``formulas`` has one entry for an event, and one for each event of a secret, by its name.
     ``joined`` says how they are guarded: an event "alone", events of a secret by their "answers",
     or "together". With ``every`` there is one such thing in each day or week; with a ``span`` above
-    1 so many neighbouring ones are guarded together.
+    1 this many neighbouring ones are guarded together.
     """
 
     path: tuple[str, str]

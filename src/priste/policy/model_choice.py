@@ -91,7 +91,7 @@ class Fitting:
         others = tuple(person for person in self.people if person.sources.isdisjoint(sources))
         if not others:
             raise InvalidParameter(
-                "The model of [mobility] would be fitted on nobody but the person it protects. "
+                "The model of [mobility] would be fitted only on the person it protects. "
                 "Give the traces of other people, or kind = 'gaussian'."
             )
         return replace(self, people=others)
@@ -189,8 +189,9 @@ class ChosenModel:
             return self
         if self.fitting is None:
             raise InvalidParameter(
-                "The saved model was fitted on the very days that are to be protected, so how much "
-                "is released would tell about them. Fit it on other people or other days (priste "
+                "The saved model was fitted on the very days that are to be protected, so the "
+                "releases would reveal something about them. Fit it on other people or other "
+                "days (priste "
                 "fit), or write kind = 'fit': then each person is left out of their own model."
             )
         others = self.fitting.without(sources)

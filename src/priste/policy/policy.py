@@ -380,8 +380,9 @@ class Policy:
         origins = (model.origin for model in self.models)
         if any(origin is not None and origin.knows(sources) for origin in origins):
             raise PolicyError(
-                "The model was fitted on the very days that are to be protected, so how much is "
-                "released would tell about them. Ask for_user(trace) for a policy without them."
+                "The model was fitted on the very days that are to be protected, so the releases "
+                "would reveal something about them. Ask for_user(trace) for a policy without "
+                "them."
             )
 
     def stream_cells(self, trace: Trace, also: Iterable[int] = ()) -> tuple[int | None, ...]:
@@ -421,16 +422,18 @@ class Policy:
         free.append((begin, int(trace.until[-1])))
         return within(trace, [(first, last) for first, last in free if first <= last])
 
-    def true_cells(self, trace: Trace) -> StepCells:
+    def true_cells(self, trace: Trace, *, refuse: bool = True) -> StepCells:
         """Return the cell of each step for one person's trace, to compare releases with.
 
-        Whatever the models were fitted on: nothing may be released from these cells.
+        Whatever the models were fitted on: nothing may be released from these cells. Without
+        ``refuse`` a position off the map, where the policy has no place for it, is a gap.
         """
+        outside = "nearest" if self.outside == OFF_MAP else self.outside
         return self.timeline.cells(
             trace,
             self.grid,
             self.rule,
-            "nearest" if self.outside == OFF_MAP else self.outside,
+            "gap" if outside == "refuse" and not refuse else outside,
             steps=self.steps,
             guarded=self.guarded_cells if self.rule == "any" else (),
         )

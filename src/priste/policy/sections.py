@@ -355,8 +355,9 @@ class ReleaseSection(Section):
             )
         if self.outside == "gap" and CALIBRATORS[self.calibrator].guaranteed:
             raise ValueError(
-                "outside = 'gap' is silent exactly when the user is off the map, so silence tells "
-                "where they are and the guarantee would not hold. Use 'off-map' (a place of its "
+                "outside = 'gap' is silent exactly when the user is off the map, so silence "
+                "reveals where they are and the guarantee would not hold. Use 'off-map' (a place "
+                "of its "
                 "own around the map), 'nearest' (the border cell), or a larger map"
             )
         return self
@@ -435,7 +436,7 @@ class RegionSection(Section):
 class EventSection(GuaranteeSection):
     """Something that must stay deniable.
 
-    With ``together`` so many neighbouring days or weeks of a recurring event, its ``span``, are
+    With ``together`` this many neighbouring days or weeks of a recurring event, its ``span``, are
     guarded together.
     """
 

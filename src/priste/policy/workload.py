@@ -26,7 +26,7 @@ SECONDS_PER_PAIR = 2e-7
 """... and so long per pair of cells where these are more, measured on 3,600 and 6,400."""
 
 DENSE_CELLS, LAW_CELLS = 400, 400
-"""Above so many cells an adversary of few rows is served by a table of about so many outputs."""
+"""Above this many cells an adversary of few rows gets a table of about as many outputs."""
 
 LONG = 600.0
 LARGE = 2e9
@@ -97,7 +97,7 @@ def check_map(grid: Grid, *, few_rows: bool = False) -> None:
 
 
 def cell_size_for(grid: Grid, most: float) -> float:
-    """Return a size of cells, in km, at which a map has no more than so many: two digits, up.
+    """Return a size of cells, in km, at which a map has no more than this many: two digits, up.
 
     >>> cell_size_for(Grid(rows=20, columns=20, cell_size=0.5), 100)
     1.0

@@ -69,7 +69,7 @@ class Guarantee(ABC):
 
     @abstractmethod
     def words(self, answers: int = 2) -> str:
-        """Return the guarantee as part of a sentence, for a secret with so many answers."""
+        """Return the guarantee as part of a sentence, for a secret with this many answers."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, object]:
@@ -82,7 +82,7 @@ class Guarantee(ABC):
 
     @abstractmethod
     def comparisons(self, answers: int, has_rest: bool) -> tuple[Comparison, ...]:
-        """Return what is to be kept of a secret with so many answers.
+        """Return what is to be kept of a secret with this many answers.
 
         ``has_rest`` says whether the last answer is that nothing happened. For an event (two
         answers, the second that it did not happen) that is the guarantee itself.
@@ -282,12 +282,11 @@ class OddsBound(Guarantee):
         )
 
     def to_dict(self) -> dict[str, object]:
-        """Return what ``guarantee_from_dict`` reads, ready for JSON."""
         up, down = number_to_json(self.up), number_to_json(self.down)
         return {"guarantee": self.kind, "up": up, "down": down}
 
     def words(self, answers: int = 2) -> str:
-        """Return the guarantee as part of a sentence, for a secret with so many answers.
+        """Return the guarantee as part of a sentence, for a secret with this many answers.
 
         >>> OddsBound(1.0, 1.0).words(answers=4)
         'the odds between any two of its 4 answers change by at most a factor 2.72'
@@ -370,11 +369,10 @@ class BeliefBound(Guarantee):
         )
 
     def to_dict(self) -> dict[str, object]:
-        """Return what ``guarantee_from_dict`` reads, ready for JSON."""
         return {"guarantee": self.kind, "at_most": self.at_most}
 
     def words(self, answers: int = 2) -> str:
-        """Return the guarantee as part of a sentence, for a secret with so many answers."""
+        """Return the guarantee as part of a sentence, for a secret with this many answers."""
         sure = f"no adversary gets more than {100.0 * self.at_most:.4g} % sure"
         return f"{sure} that it happened" if answers == 2 else f"{sure} of one of its answers"
 

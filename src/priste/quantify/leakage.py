@@ -56,8 +56,8 @@ class Leakage(Showable):
 
     def __repr__(self) -> str:
         names = ("worst_prior", "worst_given", "worst_last_seen", "worst_models", "model")
-        told = {name: getattr(self, name) for name in names}
-        worst = "".join(f", {name}={value!r}" for name, value in told.items() if value)
+        shown = {name: getattr(self, name) for name in names}
+        worst = "".join(f", {name}={value!r}" for name, value in shown.items() if value)
         return (
             f"Leakage({self.value:.6g}, for_event={self.for_event:.6g}, "
             f"against_event={self.against_event:.6g}{worst})"

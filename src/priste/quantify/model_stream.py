@@ -384,7 +384,7 @@ class ModelStream:
     # ------------------------------------------------------------------ the two methods
 
     def goes_forward(self, columns: int, *, candidates: bool) -> bool:
-        """Decide how to answer about so many columns; a replay is counted as spent."""
+        """Decide how to answer about this many columns; a replay is counted as spent."""
         if self._method != "auto":
             return self._method == "forward"
         chain = self.chain

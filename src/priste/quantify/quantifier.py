@@ -629,7 +629,7 @@ class Quantifier(Showable):
 
 
 def _fitting(adversary: Adversary | Sequence[Adversary] | None, models: int) -> Adversary:
-    """Return the adversary that is meant; it must be for so many models."""
+    """Return the adversary that is meant; it must be for this many models."""
     meant = AnyPrior() if adversary is None else as_adversary(adversary, owner="a Quantifier")
     meant.check_models(models)
     return meant

@@ -192,7 +192,7 @@ BLOCK_ENTRIES = 2**17
 """Numbers taken through a map at once, 1 MiB of them, so that its passes stay in the cache."""
 
 BLOCK_ROWS = 8
-"""... but so many rows at least, as a map on many cells has to be read once for each block."""
+"""... but this many rows at least, as a map on many cells has to be read once for each block."""
 
 
 @dataclass(frozen=True, eq=False)

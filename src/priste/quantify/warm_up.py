@@ -1,7 +1,7 @@
 """Compile the kernels now and not with the first verdict: ``python -m priste.quantify.warm_up``.
 
 The machine code is kept beside the kernels, so this pays once per installation. Nothing is
-printed and nothing depends on it: without it the first verdict takes some seconds longer.
+printed and nothing depends on it: without it some verdict of the first day takes seconds longer.
 """
 
 from __future__ import annotations

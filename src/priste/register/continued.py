@@ -78,10 +78,10 @@ class ContinuedStreams:
         stream.replay(kept.records, anew=True)
         if stream.over_limit:
             raise ReleaseRefused(
-                "What was released about this person before tells more than this policy "
+                "What was released about this person before reveals more than this policy "
                 f"guarantees about {', '.join(map(repr, stream.over_limit))}. No further release "
-                "can undo that, so nothing is released. Relax the guarantee, or go on under the "
-                "earlier policy."
+                "can undo that, so nothing is released. Relax the guarantee, or continue under "
+                "the earlier policy."
             )
         return stream, before
 
@@ -160,7 +160,7 @@ def _carried(
 
 
 def _moved(event: PolicyEvent, steps: int) -> PolicyEvent:
-    """Return an event whose steps count from so many steps earlier."""
+    """Return an event whose steps count from this many steps earlier."""
     if not steps:
         return event
     guarded = event.event
@@ -170,7 +170,7 @@ def _moved(event: PolicyEvent, steps: int) -> PolicyEvent:
 
 
 def moved(event: Event, steps: int) -> Event:
-    """Return the event with every step so many later.
+    """Return the event with every step this many later.
 
     >>> from priste.events import presence
     >>> print(moved(presence([0, 1], range(3, 6)), 10))

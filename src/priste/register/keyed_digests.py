@@ -45,7 +45,7 @@ HIGHEST_LEVEL = 20
 """Samples beyond one fix in a million are of no use."""
 
 MOST_FIXES = 4096
-"""A trace with more fixes is remembered by a sample: the lowest level with at most so many."""
+"""A trace with more fixes is remembered by a sample: the lowest level with at most this many."""
 
 
 def state_folder() -> Path:

@@ -122,7 +122,7 @@ class StreamTree:
     def of(
         cls, terms: Terms, calibrator: Calibrator, *, memory: int = MEMORY, eager: bool = False
     ) -> Self:
-        """Return the tree of all streams under these terms; its nodes may take so many bytes.
+        """Return the tree of all streams under these terms; its nodes may take this many bytes.
 
         An ``eager`` tree also keeps what a single stream comes to, as the audit wants it. A map
         of which not even one state has room shares its first node alone.

@@ -40,7 +40,7 @@ class Terms:
     ``guarantees`` has one entry per event; each is kept against every prior of ``adversary`` over
     the first cell, under each of the models or jointly over the model that holds, as ``family``
     says. Predictions use the first model and ``public_prior``, or the mean prior of the adversary.
-    ``pads`` has one entry per event: its guarded hours reach so many steps before and after it;
+    ``pads`` has one entry per event: its guarded hours reach this many steps before and after it;
     None for an event without guarded hours.
     """
 

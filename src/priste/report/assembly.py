@@ -25,7 +25,7 @@ from priste.results import (
 from priste.results.audits import OnEvent, audit_recurrences
 from priste.results.run_summary import check_same_steps
 from priste.results.true_steps import NONE
-from priste.results.wording import recurrence_words
+from priste.results.wording import believed_words, recurrence_words
 from priste.traces import CellOfEachStep
 
 
@@ -105,6 +105,7 @@ def stream_report(
                 uncalibrated=alone.get(name),
                 otherwise=otherwise.get(name, {}),
                 releases=sum(released[s] is not None for s in steps[name] if s < len(released)),
+                believed=believed_words(event.stated.answers),
             )
             for name, event in policy.events.items()
         ),

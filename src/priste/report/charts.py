@@ -15,6 +15,7 @@ WIDTH, HEIGHT = 1000, 100
 """The box in which paths are drawn."""
 
 MOST_TICKS = 5
+MOST_TIMES = 3
 
 NICE = (1.0, 2.0, 2.5, 5.0, 10.0)
 """Steps between ticks are one of these times a power of ten."""
@@ -187,7 +188,7 @@ def bands_of(event_steps: Sequence[int], steps: range) -> tuple[Band, ...]:
     )
 
 
-def time_marks(times: Sequence[str], steps: range, most: int = 3) -> tuple[Mark, ...]:
+def time_marks(times: Sequence[str], steps: range) -> tuple[Mark, ...]:
     """Return labels for a stretch of steps, ``times`` being like "Mon 02 Mar 22:00".
 
     Weekday and hour where it is short, the hour alone while the day stays the same; the date where
@@ -197,7 +198,7 @@ def time_marks(times: Sequence[str], steps: range, most: int = 3) -> tuple[Mark,
     >>> [mark.text for mark in time_marks(times, range(4))]
     ['Mon 00:00', '02:00', 'Tue 00:00']
     """
-    count = min(len(steps), most)
+    count = min(len(steps), MOST_TIMES)
     if not count:
         return ()
     chosen = sorted({steps[round(k * (len(steps) - 1) / max(count - 1, 1))] for k in range(count)})
@@ -213,10 +214,10 @@ def time_marks(times: Sequence[str], steps: range, most: int = 3) -> tuple[Mark,
     return tuple(found)
 
 
-def value_marks(scale: Scale, unit: str = "") -> tuple[Mark, ...]:
+def value_marks(scale: Scale) -> tuple[Mark, ...]:
     """Return labels for the height, in percent from the top."""
     return tuple(
-        Mark(round(100 * (1 - scale.at(value)), 2), f"{value:g}{unit}") for value in scale.ticks(3)
+        Mark(round(100 * (1 - scale.at(value)), 2), f"{value:g}") for value in scale.ticks(3)
     )
 
 

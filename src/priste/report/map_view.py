@@ -30,7 +30,7 @@ MARGIN = 1.5
 """How many cells are shown around everything that is to be seen."""
 
 FEWEST_CELLS = 8
-"""The part shown is at least so many cells wide and high, where the map is."""
+"""The part shown is at least this many cells wide and high, where the map is."""
 
 TALLEST = 1.25
 """The part shown is at most so much taller than wide; and at most 1.8 times as wide as tall."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from priste.errors import InvalidParameter
 from priste.maps import Grid
-from priste.maps.geojson_shapes import is_in_degrees
+from priste.maps.geojson import is_in_degrees
 
 MOST_POSITIONS = 4000
 """How many positions are drawn: from a finer outline, only every few."""

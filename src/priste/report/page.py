@@ -9,6 +9,7 @@ from typing import Any
 
 from priste.atomic_files import write_file
 from priste.audit import EventAudit
+from priste.policy.adversary_choice import ASSUMED
 from priste.report.crowd import crowd
 from priste.report.pages import page, script
 from priste.report.pictures import (
@@ -21,7 +22,6 @@ from priste.report.pictures import (
 from priste.report.stream_report import StreamReport
 from priste.report.strip import LEVEL_WORDS, longest_vague
 from priste.results import PRISTE, UNCALIBRATED, RunSummary, Verdict, length
-from priste.results.verdict import ASSUMED
 
 MARKS = {Verdict.KEPT: "kept", Verdict.BROKEN: "broken", Verdict.NOT_GUARANTEED: "unguaranteed"}
 """The style of each verdict."""

@@ -32,7 +32,7 @@ from priste.results.wording import (
 )
 
 HOURS_AROUND = 12.0
-"""A chart of an event shows so many hours before and after it."""
+"""A chart of an event shows this many hours before and after it."""
 
 MOST_MULTIPLES = 14
 """How many occurrences of a recurring event are drawn; the others are in the table."""
@@ -41,7 +41,7 @@ ALMOST_ALL = 0.995
 """The chart of distances goes as far as this share of the releases."""
 
 MOST_OVER = 3.0
-"""What is more than so many times the guarantee, or what was reached, goes off the chart."""
+"""What is more than this many times the guarantee, or what was reached, goes off the chart."""
 
 
 @dataclass(frozen=True)

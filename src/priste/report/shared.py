@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from priste.maps import Grid
 from priste.policy import Policy
+from priste.policy.adversary_choice import ASSUMED
 from priste.report.map_view import MapDrawing, MapView, Panel
 from priste.report.pages import page
-from priste.results.verdict import ASSUMED
 from priste.results.wording import length
 from priste.traces import CellOfEachStep, Timeline
 

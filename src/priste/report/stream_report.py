@@ -28,7 +28,7 @@ class EventTrack:
     ``guarded`` is what priste's releases revealed, ``uncalibrated`` what the same mechanism at full
     budget would have revealed, None if that was not computed. ``otherwise`` says how far the same
     releases leak to adversaries with other models, in words; ``releases`` how many there are
-    at its steps, None if that was not counted.
+    at its steps, None if that was not counted; ``believed`` what its beliefs are a belief in.
     """
 
     name: str
@@ -40,6 +40,7 @@ class EventTrack:
     uncalibrated: EventAudit | None = None
     otherwise: Mapping[str, float] = field(default_factory=dict)
     releases: int | None = None
+    believed: str = "that it happened"
 
     @property
     def label(self) -> str:

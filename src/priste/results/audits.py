@@ -96,7 +96,7 @@ def _column(
         return None
     stored = releases.likelihood(step) if isinstance(releases, Ledger) else None
     if stored is None:
-        return np.array(state.mechanism_at(release.budget).column(release.cell))
+        return np.array(state.mechanism_at(release.budget).likelihood(release.cell))
     cells = state.mechanism.grid.size
     if len(stored) != cells:
         raise InvalidParameter(
@@ -346,7 +346,6 @@ def audit_cells(
     cells: Sequence[int | None],
     *,
     budget: float | None = None,
-    on_event: OnEvent | None = None,
 ) -> dict[str, EventAudit]:
     """State what released cells, None for silence, say about each event under a stated model.
 
@@ -355,12 +354,7 @@ def audit_cells(
     another way, the numbers are about that other way.
     """
     columns = columns_of_cells(policy, cells, budget=budget)
-    found: dict[str, EventAudit] = {}
-    for number, name in enumerate(policy.events, start=1):
-        found[name] = audit_columns(policy, name, columns)
-        if on_event is not None:
-            on_event(number, len(policy.events))
-    return found
+    return {name: audit_columns(policy, name, columns) for name in policy.events}
 
 
 def columns_of_cells(

@@ -380,7 +380,7 @@ def _people(given: Any, grid: Grid, name: str) -> list[Path]:
     else:
         people = list(given)
     if not people:
-        raise InvalidParameter(f"The '{name}' of evaluate holds nobody. Give at least one person.")
+        raise InvalidParameter(f"The '{name}' of evaluate is empty. Give at least one person.")
     return [
         Path.at_centres(
             _cells(each.cells if isinstance(each, StepCells) else each, grid, name), grid

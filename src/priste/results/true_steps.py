@@ -47,7 +47,7 @@ class TrueSteps:
         return ~np.isnan(self.places[:, 0]) & ~self.off_map
 
     def first(self, steps: int) -> TrueSteps:
-        """Return the first so many steps."""
+        """Return the first steps, as many as given."""
         return TrueSteps(self.cells[:steps], self.places[:steps], self.off_map[:steps])
 
     @classmethod
@@ -66,9 +66,13 @@ def numbered(cells: CellOfEachStep) -> Integers:
 
 
 def true_steps(policy: Policy, trace: Trace, steps: int | None = None) -> TrueSteps:
-    """Return the truth of the first ``steps`` steps of the policy's clock, of all unless given."""
+    """Return the truth of the first ``steps`` steps of the policy's clock, of all unless given.
+
+    Nobody is refused here: positions off the map are so before anything is drawn, except in guarded
+    hours, where they are not read.
+    """
     count = policy.steps if steps is None else steps
-    cells = numbered(policy.true_cells(trace).cells[:count])
+    cells = numbered(policy.true_cells(trace, refuse=False).cells[:count])
     places = positions(policy.timeline, policy.grid, trace, count)
     return TrueSteps(cells, places, beyond(policy, places))
 

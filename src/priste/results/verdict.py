@@ -11,9 +11,6 @@ from priste.quantify import Guarantee
 from priste.quantify.guarantees import REPORTED_SLACK
 from priste.release import Calibrator, Release
 
-ASSUMED = "What is assumed, and what is not covered, is in docs/explanation/threat-model.md."
-"""What stands next to every verdict."""
-
 
 class Verdict(StrEnum):
     """What can be said of releases and their guarantee."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 
 import numpy as np
 
@@ -169,6 +169,29 @@ def recurrence_words(name: str, audit: RecurrenceAudit) -> str:
     ]
     words = f"the odds {', and '.join(said)}" if said else "how far the odds moved is not known"
     return f"{name}, over its {audit.periods} periods: {words}."
+
+
+def believed_words(answers: Sequence[str]) -> str:
+    """Say what a belief about an event, or about a secret with so many answers, is a belief in.
+
+    >>> believed_words(["happened", "did not happen"])
+    'that it happened'
+    >>> believed_words(["oncology", "dentist", "neither"])
+    'that the answer is not “neither”'
+    """
+    return "that it happened" if len(answers) == 2 else f"that the answer is not “{answers[-1]}”"
+
+
+def surest_words(belief: float, answers: Sequence[str]) -> str:
+    """Say how sure the surest adversary got of an event, or of one answer of a secret.
+
+    >>> surest_words(0.12, ["happened", "did not happen"])
+    'the surest believes 12.0 %'
+    >>> surest_words(0.12, ["oncology", "dentist", "neither"])
+    'the surest believes one of its answers with 12.0 %'
+    """
+    of_what = "" if len(answers) == 2 else "one of its answers with "
+    return f"the surest believes {of_what}{percent(belief)}"
 
 
 def reached_words(guarantee: Guarantee, audit: EventAudit) -> str:

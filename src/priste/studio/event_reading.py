@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
 
 from priste.errors import EventSyntaxError, PristeError
-from priste.events import Guarded
+from priste.events import Guarded, Secret
 from priste.maps import Region
 from priste.policy import Ground, Policy, PolicyEvent
 from priste.policy.calendar import StepReader, periods
-from priste.policy.guarded_rules import occurrences, rule_of
-from priste.policy.policy import OFF_MAP, event_label
-from priste.policy.sections import EventSection
+from priste.policy.guarded_rules import GuardedRule, occurrences, rule_of
+from priste.policy.policy import OFF_MAP
+from priste.policy.sections import EventSection, GuaranteeSection
 from priste.quantify import KnownPrior, Quantifier
 from priste.results import percent
 from priste.studio.event_picture import Structure, formula_of, structure_of
-from priste.studio.event_sentence import sentence
-from priste.studio.setting import ground_of_setting
+from priste.studio.event_sentence import answers_sentence, sentence
+from priste.studio.setting import event_table, ground_of_setting, secret_table
 from priste.studio.wire import Refused, read_numbers, whole_numbers
 
 _PLACED = re.compile(r"The event cannot be read at character \d+\. ")
 
 
-def read_events(setting: Mapping[str, Any], files: Sequence[str]) -> list[dict[str, Any]]:
-    """Return how each event of a setting reads; a mistake in one leaves the others readable.
+def read_events(setting: Mapping[str, Any], files: Sequence[str]) -> dict[str, Any]:
+    """Return how each event and secret of a setting reads; a mistake leaves the others readable.
 
     Only the map, the clock, the regions and the events matter: no model is asked.
     """
@@ -42,54 +43,94 @@ def read_events(setting: Mapping[str, Any], files: Sequence[str]) -> list[dict[s
         regions[str(region.get("name"))] = Region(ground.grid, cells) if cells else (0,)
     if ground.outside == OFF_MAP:
         regions[OFF_MAP] = Region(ground.grid, ground.grid.border)
-    events = setting.get("events")
-    if not isinstance(events, list):
-        raise Refused(422, "The events must be a list.")
-    return [_read(event, regions, ground, steps) for event in events]
+    listed = {what: setting.get(what, []) for what in ("events", "secrets")}
+    for what, given in listed.items():
+        if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
+            raise Refused(422, f"The {what} must be a list of objects.")
 
-
-def _read(event: Any, regions: Mapping[str, Any], ground: Ground, steps: int) -> dict[str, Any]:
-    if not isinstance(event, dict):
-        raise Refused(422, "An event must be an object.")
-    name, formula = str(event.get("name", "")), event.get("formula")
-    try:
-        if event.get("structure") is not None:
-            formula = formula_of(event["structure"])
-        section = EventSection.model_validate({"formula": formula, "every": event.get("every")})
-        rule = rule_of(name, section)
+    def read(rule: GuardedRule) -> dict[str, Any]:
         found, missed = occurrences(rule, regions, ground.timeline, steps)
+        every = {step for each in found for step in steps_of(each.guarded)}
+        # A week that the clock cuts may have fewer answers than a whole one.
+        answers: list[str] = max([list(answers_of(each.guarded)) for each in found], key=len)
+        return {
+            "name": rule.name,
+            "ok": True,
+            "steps": whole_numbers(sorted(every)),
+            "answers": answers,
+            "unguarded": [{"period": gap.period, "reason": gap.reason} for gap in missed],
+        }
+
+    events, formulas = [], {}
+    for event in listed["events"]:
+        answered = _answered(event, partial(_event, event, regions, ground, steps, read))
+        events.append(answered)
+        formulas[answered["name"]] = (answered["formula"], event.get("every"))
+    secrets = [
+        _answered(each, partial(_secret, each, formulas, read)) for each in listed["secrets"]
+    ]
+    return {"events": events, "secrets": secrets}
+
+
+def _answered(given: Mapping[str, Any], read: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Return what was read, or what is wrong with it."""
+    message, position = "", None
+    try:
+        return read()
     except Refused as refusal:
-        return _unread(name, formula, refusal.message, None)
+        message = refusal.message
     except ValidationError:
-        return _unread(name, formula, "An event needs a 'formula', and 'every' day or week.", None)
+        message = "An event needs a 'formula', and 'every' day or week."
     except EventSyntaxError as error:
-        return _unread(name, formula, _first_line(str(error)), error.position)
+        message, position = _first_line(str(error)), error.position
     except (PristeError, ValueError) as error:
-        return _unread(name, formula, str(error), None)
-    tree = _structure(section, regions, ground, steps)
-    every = {step for each in found for step in steps_of(each.guarded)}
-    return {
-        "name": name,
-        "ok": True,
-        "formula": section.formula,
-        "structure": tree,
-        "sentence": sentence(tree, section.every, ground.timeline),
-        "steps": whole_numbers(sorted(every)),
-        "occurrences": [
-            {
-                "name": event_label(name, each.period),
-                "steps": whole_numbers(steps_of(each.guarded)),
-                "partly": each.partly,
-            }
-            for each in found
-        ],
-        "unguarded": [{"period": gap.period, "reason": gap.reason} for gap in missed],
-    }
-
-
-def _unread(name: str, formula: object, message: str, position: int | None) -> dict[str, Any]:
+        message = str(error)
     problem = {"message": message, "position": position}
+    name, formula = str(given.get("name", "")), given.get("formula")
     return {"name": name, "ok": False, "formula": formula, "problem": problem}
+
+
+def _event(
+    event: Mapping[str, Any],
+    regions: Mapping[str, Any],
+    ground: Ground,
+    steps: int,
+    read: Callable[[GuardedRule], dict[str, Any]],
+) -> dict[str, Any]:
+    tree = event.get("structure")
+    formula = event.get("formula") if tree is None else formula_of(tree)
+    section = EventSection.model_validate(event_table({**event, "formula": formula}))
+    found = read(rule_of(str(event.get("name", "")), section))
+    tree = _structure(section, regions, ground, steps)
+    said = sentence(tree, section.every, ground.timeline, section.span or 1)
+    return {**found, "formula": section.formula, "structure": tree, "sentence": said}
+
+
+def _secret(
+    secret: Mapping[str, Any],
+    formulas: Mapping[str, tuple[str, str | None]],
+    read: Callable[[GuardedRule], dict[str, Any]],
+) -> dict[str, Any]:
+    """Read events that are guarded together, or a secret with a formula for each answer."""
+    path, section = ("secrets", str(secret.get("name", ""))), GuaranteeSection()
+    if secret.get("answers") is not None:
+        own = secret_table(secret)["answers"]
+        rule = GuardedRule(path, section, own, "answers", secret.get("every"))
+    else:
+        members = [formulas[each] for each in secret.get("together", []) if each in formulas]
+        if len(members) < 2:
+            raise Refused(422, "Choose at least two to guard together.")
+        if len({every for _, every in members}) > 1:
+            raise Refused(422, "What is guarded together happens equally often: choose it alike.")
+        own = {each: formulas[each][0] for each in secret["together"]}
+        rule = GuardedRule(path, section, own, "together", members[0][1])
+    found = read(rule)
+    return {**found, "sentence": answers_sentence(found["answers"], rule.every)}
+
+
+def answers_of(guarded: Guarded) -> tuple[str, ...]:
+    """Return the answers that no release may tell apart; none for a plain event."""
+    return guarded.answers if isinstance(guarded, Secret) else ()
 
 
 def _first_line(message: str) -> str:

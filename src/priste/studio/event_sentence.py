@@ -14,22 +14,41 @@ DAYS = ("Mondays", "Tuesdays", "Wednesdays", "Thursdays", "Fridays", "Saturdays"
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{1,2}:\d{2}")
 
 
-def sentence(structure: Mapping[str, Any] | None, every: str | None, timeline: Timeline) -> str:
+def sentence(
+    structure: Mapping[str, Any] | None, every: str | None, timeline: Timeline, span: int = 1
+) -> str:
     """Return what must stay deniable, as a sentence to the person it is about.
 
     >>> from datetime import datetime, timedelta
     >>> line = Timeline(datetime(2026, 3, 2), timedelta(hours=1), "UTC")
     >>> tree = {"kind": "presence", "region": "clinic", "when": ["wed 14:00-16:00"]}
     >>> sentence(tree, "week", line)
-    'You are in clinic at some time on Wednesdays from 14:00 to 16:00. Each week is an event of \
+    'You are at clinic at some time on Wednesdays from 14:00 to 16:00. Each week is an event of \
 its own.'
     """
     if structure is None:
         return "A formula of many parts: it means what its text says."
     said = _clause(structure, timeline)
-    own = "" if every is None else f" Each {every} is an event of its own."
+    own = "" if every is None else f" {_how_often(every, span)}"
     first = len(said) - len(said.lstrip("("))
     return f"{said[:first]}{said[first].upper()}{said[first + 1 :]}.{own}"
+
+
+def _how_often(every: str, span: int) -> str:
+    if span == 1:
+        return f"Each {every} is an event of its own."
+    return f"Each {span} neighbouring {every}s are guarded together."
+
+
+def answers_sentence(answers: Sequence[str], every: str | None) -> str:
+    """Return which answers no release may tell apart.
+
+    >>> answers_sentence(["clinic only", "neither"], None)
+    'No two of these 2 answers can be distinguished: clinic only; neither.'
+    """
+    own = "" if every is None else f" Each {every} is a secret of its own."
+    listed = "; ".join(answers)
+    return f"No two of these {len(answers)} answers can be distinguished: {listed}.{own}"
 
 
 def _clause(tree: Mapping[str, Any], timeline: Timeline) -> str:
@@ -39,16 +58,16 @@ def _clause(tree: Mapping[str, Any], timeline: Timeline) -> str:
     if kind == "false":
         return "this never happens"
     if kind == "at":
-        return f"you are in {_place(tree['region'])} {_time(tree['when'], timeline)}"
+        return f"you are {_place(tree['region'])} {_time(tree['when'], timeline)}"
     if kind == "presence":
-        return f"you are in {_place(tree['region'])} at some time {_times(tree['when'], timeline)}"
+        return f"you are {_place(tree['region'])} at some time {_times(tree['when'], timeline)}"
     if kind == "at_least":
         return (
-            f"you are in {_place(tree['region'])} at {tree['times']} or more of the steps "
+            f"you are {_place(tree['region'])} at {tree['times']} or more of the steps "
             f"{_times(tree['when'], timeline)}"
         )
     if kind == "pattern":
-        stops = [f"in {_place(p['region'])} {_time(p['when'], timeline)}" for p in tree["places"]]
+        stops = [f"{_place(p['region'])} {_time(p['when'], timeline)}" for p in tree["places"]]
         return f"you are {', and '.join(stops)}"
     if kind == "not":
         return f"it is not so that {_bracketed(tree['part'], timeline)}"
@@ -63,9 +82,9 @@ def _bracketed(tree: Mapping[str, Any], timeline: Timeline) -> str:
 
 def _place(region: str | Mapping[str, Sequence[int]]) -> str:
     if isinstance(region, str):
-        return region
+        return f"at {region}"
     count = len(region["cells"])
-    return f"cell {region['cells'][0]}" if count == 1 else f"one of {count} cells"
+    return f"in cell {region['cells'][0]}" if count == 1 else f"in one of {count} cells"
 
 
 def _times(whens: Sequence[str], timeline: Timeline) -> str:
@@ -82,6 +101,8 @@ def _time(when: str, timeline: Timeline) -> str:
     if _MOMENT.fullmatch(first):
         if not last:
             return f"at {_moment(first)}"
+        if first[:10] == last[:10]:
+            return f"from {first[11:]} to {_moment(last)}"
         return f"from {_moment(first)} to {_moment(last)}"
     return _recurring(when)
 

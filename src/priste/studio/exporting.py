@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import hmac
-import io
 import secrets
-import zipfile
-from collections.abc import Awaitable, Callable, Mapping
-from pathlib import Path
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable
+from typing import Protocol
 from urllib.parse import quote
 
 from starlette.responses import Response
 
 from priste.policy import Policy
 from priste.studio.following import RunMade
-from priste.studio.jobs_at_work import LONG_AGO, ExportOrder
+from priste.studio.jobs_at_work import archive_of
 from priste.studio.opening import Source
 from priste.studio.wire import Refused
 from priste.traces import Trace, released_suffix
@@ -75,7 +71,7 @@ class HandedOut:
                 409,
                 f"This run does not go on from what was released about this person: {reason}. "
                 "Both together reveal more than either guarantees.",
-                "Run again: that goes on from what was released, if it can. To hand out both "
+                "Run again: that continues from what was released, if it can. To hand out both "
                 "without a guarantee about both together, ask again.",
             )
         self._runs[self._days(made)] = run
@@ -86,16 +82,6 @@ class HandedOut:
         for column in (trace.times, trace.lat, trace.lon):
             digest.update(column.tobytes())
         return digest.digest()
-
-
-def order(made: RunMade, what: str, path: Path, reading: Mapping[str, str | None]) -> ExportOrder:
-    """Return the wish for one file."""
-    return ExportOrder(made, what, path, reading)
-
-
-def content(found: dict[str, Any]) -> bytes:
-    """Return the bytes that an export came to."""
-    return base64.b64decode(found["data"])
 
 
 async def exported(what: str, made: RunMade, source: Source, report: str, fetch: Fetch) -> Response:
@@ -129,15 +115,7 @@ async def exported(what: str, made: RunMade, source: Source, report: str, fetch:
     if source.kind == "town":  # the policy names them
         for name in ("ada.csv", "residents.csv"):
             files[name] = (source.folder / name).read_bytes()
-    return download(_archive(files), "priste.zip", "application/zip")
-
-
-def _archive(files: Mapping[str, bytes]) -> bytes:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in files.items():
-            archive.writestr(zipfile.ZipInfo(name, LONG_AGO), data, zipfile.ZIP_DEFLATED)
-    return packed.getvalue()
+    return download(archive_of(files), "priste.zip", "application/zip")
 
 
 def download(data: bytes, name: str, media_type: str) -> Response:

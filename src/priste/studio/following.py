@@ -24,21 +24,22 @@ from priste.results import (
     any_prior_leakage,
     keeps_its_guarantees,
     moved,
-    percent,
     released_cells,
     true_steps,
     usefulness,
     verdict,
 )
-from priste.studio.event_reading import chance_before, steps_of
+from priste.results.true_steps import NONE
+from priste.results.wording import surest_words
+from priste.studio.event_reading import answers_of, chance_before, steps_of
 from priste.studio.policies import Policies
 from priste.studio.wire import whole_numbers
 from priste.studio.worker import Tell
 from priste.traces import Trace
 
 GOES_ON = (
-    "Something was released about this person before, up to {}. The run goes on from there: those "
-    "releases count, and none of them is drawn again."
+    "Something was released about this person before, up to {}. The run continues from there: "
+    "those releases count, and none of them is drawn again."
 )
 
 MOST_WORST = 8
@@ -56,7 +57,6 @@ class RunOrder:
     text: str
     trace: Trace = field(repr=False)
     seed: int | None
-    label: str = ""
     past: bytes | None = field(default=None, repr=False)
 
 
@@ -89,8 +89,8 @@ def follow(policies: Policies, order: RunOrder, tell: Tell) -> tuple[dict[str, A
     """Release a person's steps one by one, telling of each; return a summary and what was made."""
     policy, past = own_policy(policies, order), _past(order)
     cells = policy.stream_cells(order.trace, () if past is None else guarded_by(past, policy))
-    truth = policy.cells(order.trace).cells[: len(cells)]
-    positions = true_steps(policy, order.trace, len(truth))
+    positions = true_steps(policy, order.trace, len(cells))
+    truth = tuple(None if cell == NONE else cell for cell in positions.cells.tolist())
     population = KnownPrior(policy.population)
     known = [Quantifier(policy.models, each.event, population) for each in policy.events.values()]
     tell("start", _start(policy, order, len(truth), known))
@@ -199,14 +199,9 @@ def _start(
 ) -> dict[str, Any]:
     events = zip(policy.events.values(), known, strict=True)
     return {
-        "seed": order.seed,
-        "label": order.label,
         "steps": steps,
-        "person": order.trace.user,
         "goes_on": _goes_on(policy, _past(order)),
-        "against": policy.chosen_adversary.words,
         "events": [_event(policy, event, population) for event, population in events],
-        "policy": order.text,
     }
 
 
@@ -222,6 +217,7 @@ def _event(policy: Policy, event: PolicyEvent, known: Quantifier) -> dict[str, A
         "name": event.label,
         "event": event.name,
         "text": event.text,
+        "answers": len(answers_of(event.event)) or 2,
         "guarantee": event.guaranteed,
         "bound": event.epsilon if guarantee.belief_cap is None else None,
         "cap": guarantee.belief_cap,
@@ -302,8 +298,8 @@ def _ends(policy: Policy, guarded: _Side, made: RunMade) -> Iterator[dict[str, A
         yield {
             "name": name,
             "leakage": highest,
-            "reached": f"odds moved {moved(max(highest, 0.0))}; the surest believes "
-            f"{percent(surest)}",
+            "reached": f"odds moved {moved(max(highest, 0.0))}; "
+            + surest_words(surest, policy.events[name].stated.answers),
             "any_prior": other,
             "other_words": "" if other is None else outsider_words(other),
         }

@@ -205,7 +205,7 @@ class Jobs:
 
     def cancel(self, job: Job) -> None:
         """End a job: at its next step, or with its process when it takes longer than that."""
-        if job.ended or job.unwanted:
+        if job.ended or job.unwanted or self._closed:
             return
         job.unwanted = True
         for waiting in list(self._waiting):

@@ -97,20 +97,13 @@ def forecast(order: ForecastOrder, tell: Tell) -> Made:
 
 def _foretold(row: Row) -> dict[str, Any]:
     cost = row.cost
-    what, _, against = row.guarantee.partition("; against ")
     return {
         **_metres(cost.released),
         "uncalibrated": _metres(cost.uncalibrated),
         "constant": _metres(cost.constant),
-        "over_constant": cost.over_constant,
-        "constant_does": cost.constant_does,
         "runs": cost.runs,
-        "steps": cost.steps,
-        "of_steps": cost.of_steps,
         "sentence": foretold_words(cost),
         "basis": row.basis(),
-        "guaranteed": what,
-        "against": against,
     }
 
 
@@ -141,15 +134,13 @@ def _metres(found: Metres) -> dict[str, Any]:
         "everywhere": _estimate(found.all),
         "near": _estimate(found.near),
         "far": _estimate(found.far),
-        "exact": found.exact.value,
     }
 
 
 def _estimate(found: Estimate | None) -> dict[str, float] | None:
     if found is None:
         return None
-    low, high = max(0.0, found.low), found.high
-    return {"metres": found.value, "low": low, "high": high, "half": (found.high - found.low) / 2}
+    return {"metres": found.value, "low": max(0.0, found.low), "high": found.high}
 
 
 def run(order: RunOrder, tell: Tell) -> Made:
@@ -218,7 +209,7 @@ def _weights(policy: Policy, chosen: str | Mapping[int, float]) -> Floats:
             raise Refused(422, "A painted prior has weights >= 0 on cells of the map.")
         weights[cell] += weight
     if not weights.sum() > 0:
-        raise Refused(422, "Paint at least one cell where somebody thinks that you began.")
+        raise Refused(422, "Paint at least one cell where an adversary thinks that you began.")
     return np.asarray(weights / weights.sum())
 
 
@@ -265,7 +256,7 @@ def export(order: ExportOrder, tell: Tell) -> Made:
                 point=own.points,
                 rng=made.order.seed,
             )
-            content = archive_of(target) if target.is_dir() else target.read_bytes()
+            content = _files_of(target)
         elif order.what == "ledger":
             write_ledgers(target, tuple(own.events), {user: made.ledger})
             content = target.read_bytes()
@@ -290,15 +281,21 @@ def _report(order: ExportOrder, policy: Policy, own: Policy, traces: Traces, tel
     return render(reports)
 
 
-def archive_of(folder: Path) -> bytes:
-    """Return the files of a folder as a ZIP archive; the same files give the same bytes."""
+def archive_of(files: Mapping[str, bytes]) -> bytes:
+    """Return files as a ZIP archive; the same files give the same bytes."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(folder.rglob("*")):
-            if path.is_file():
-                entry = zipfile.ZipInfo(path.relative_to(folder).as_posix(), LONG_AGO)
-                archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
+        for name, data in files.items():
+            archive.writestr(zipfile.ZipInfo(name, LONG_AGO), data, zipfile.ZIP_DEFLATED)
     return packed.getvalue()
+
+
+def _files_of(path: Path) -> bytes:
+    """Return a file, or the files of a folder as an archive."""
+    if not path.is_dir():
+        return path.read_bytes()
+    held = sorted(each for each in path.rglob("*") if each.is_file())
+    return archive_of({each.relative_to(path).as_posix(): each.read_bytes() for each in held})
 
 
 PERFORM: dict[str, Callable[[Any, Tell], Made]] = {

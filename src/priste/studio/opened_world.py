@@ -81,9 +81,7 @@ def opened(source: Source, setting: dict[str, Any] | None = None) -> dict[str, A
         "population": floats(policy.population),
         "adversaries": sliders.adversaries(policy),
         "against_many": {"too_large": too_large(grid), "slow": slow(grid)},
-        "guarantees": sliders.guarantees(),
-        "upward": sliders.upward_guarantees(),
-        "beliefs": sliders.beliefs(),
+        **sliders.guarantees(),
         "protections": sliders.protections(grid.cell_size),
         "setting": setting,
     }
@@ -139,15 +137,25 @@ def draft_setting(source: Source) -> dict[str, Any]:
             for name, region in read.regions.items()
         ],
         "events": [
-            {
-                "name": name,
-                "formula": table["formula"],
-                "every": table.get("every"),
-                **({"guarantee": own} if (own := only(table, GUARANTEE)) else {}),
-            }
+            {"name": name, **only(table, {"formula", "every", "span"}), **_guarantee(table)}
             for name, table in tables.get("events", {}).items()
         ],
+        "secrets": [
+            {"name": name, **_answers(table), **_guarantee(table)}
+            for name, table in tables.get("secrets", {}).items()
+        ],
     }
+
+
+def _guarantee(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the guarantee that stands with an event or a secret."""
+    return {"guarantee": own} if (own := only(table, GUARANTEE)) else {}
+
+
+def _answers(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the events of a secret, or the formulas of its answers in their order."""
+    listed = [{"name": name, "formula": text} for name, text in table.get("answers", {}).items()]
+    return only(table, {"together", "every"}) | ({"answers": listed} if listed else {})
 
 
 def _shape_of(table: dict[str, Any]) -> dict[str, Any]:
@@ -178,6 +186,32 @@ def regrounded(source: Source, setting: dict[str, Any], changes: dict[str, Any])
         if touched:
             regions.append({"name": region["name"], "cells": sorted(touched)})
     return {**moved, "regions": regions}
+
+
+def redrafted(source: Source, setting: dict[str, Any]) -> dict[str, Any]:
+    """Return a setting on the map and clock of a source's draft, with its places and model.
+
+    What was painted stays, as all cells that it touches, and so does every place that the events
+    speak of, unless the draft has one of its name that touches it.
+    """
+    fresh = draft_setting(source)
+    changes = only(fresh, {"map", "clock", "outside"})
+    shapes = {region["name"]: region.get("shape") for region in setting["regions"]}
+    bare = [only(region, {"name", "cells"}) for region in setting["regions"]]
+    spoken = str([*setting["events"], *setting.get("secrets", [])])
+    places = {region["name"]: region for region in fresh["regions"]}
+    for region in regrounded(source, {**setting, "regions": bare}, changes)["regions"]:
+        name, shape = region["name"], shapes[region["name"]]
+        cells = set(read_numbers(region["cells"], "cells of a region"))
+        if shape is None:
+            places[name] = region
+        elif name in spoken and not cells & set(places.get(name, {"cells": ()})["cells"]):
+            places[name] = {**region, "shape": shape}
+    kept = only(setting, {"guarantee", "calibrator", "events", "secrets"})
+    adversary = setting["adversary"]
+    if set(adversary.get("also", ())) <= places.keys():
+        kept["adversary"] = adversary
+    return {**fresh, **kept, "regions": list(places.values())}
 
 
 def _touched(before: Grid, cell: int, grid: Grid) -> tuple[int, ...]:

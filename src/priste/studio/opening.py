@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pickle
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from priste.errors import PolicyError, PristeError
-from priste.policy import Document, Policy, draft_policy
+from priste.policy import Document, Policy
+from priste.policy.draft.text import drafted
 from priste.policy.town_policy import RESIDENTS, town_policy
 from priste.studio.policies import Policies
 from priste.studio.setting import carried_of, mistakes, policy_text
@@ -96,6 +97,14 @@ def another_person(source: Source, person: str | None) -> Source:
     return replace(source, person=found.trace.user, trace=found.trace)
 
 
+def drafted_again(source: Source, hours: Sequence[str]) -> Source:
+    """Return the same source under a draft that did not read these hours."""
+    order = _Order(source.traces, source.path.name, source.person, None, guard=tuple(hours))
+    found = _read_apart(order)
+    carried = carried_of(Document.from_toml(found.draft).to_json())
+    return replace(source, draft=found.draft, is_drafted=True, carried=carried)
+
+
 def with_policy(source: Source, text: str, folder: Path | None = None) -> Source:
     """Return the same source under a policy that somebody wrote; Refused with every mistake.
 
@@ -155,6 +164,7 @@ class _Order:
     draft: str | None
     format: str | None = None
     zone: str | None = None
+    guard: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -174,9 +184,12 @@ def _read(order: _Order) -> _Found:
     wanted = everybody[0].user if order.person is None else order.person
     chosen = next((trace for trace in everybody if trace.user == wanted), None)
     if chosen is None:
-        raise Refused(404, f"The file holds nobody called {order.person!r:.60}.")
-    draft = order.draft or draft_policy(
-        everybody, zone=order.zone, source=order.name, format=order.format
+        raise Refused(404, f"The file has no person called {order.person!r:.60}.")
+    draft = (
+        order.draft
+        or drafted(
+            everybody, zone=order.zone, source=order.name, format=order.format, guard=order.guard
+        ).text
     )
     shown = everybody[:MOST_PEOPLE]
     people, counts = tuple(each.user for each in shown), tuple(map(len, shown))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import json
+import base64
 import secrets
 import shutil
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -25,19 +26,25 @@ from priste import __version__
 from priste.errors import PristeError
 from priste.forecast import REFINED_RUNS
 from priste.policy import Policy, explain_policy
-from priste.policy.explanation import Explanation
+from priste.policy.adversary_choice import ASSUMED
+from priste.policy.explanation import (
+    Explanation,
+    hours_as_written,
+    hours_read_when_drafted,
+)
 from priste.release import CALIBRATORS
 from priste.studio import exporting
 from priste.studio.basemap import Basemap
 from priste.studio.event_reading import chances, read_events
 from priste.studio.following import RunOrder
 from priste.studio.job_queue import Jobs
-from priste.studio.jobs_at_work import ForecastOrder, PriorOrder
+from priste.studio.jobs_at_work import ExportOrder, ForecastOrder, PriorOrder
 from priste.studio.live_watch import Watch
-from priste.studio.opened_world import opened, regrounded
+from priste.studio.opened_world import opened, redrafted, regrounded
 from priste.studio.opening import (
     Source,
     another_person,
+    drafted_again,
     open_file,
     open_town,
     with_policy,
@@ -53,7 +60,6 @@ from priste.studio.requests_answered import (
     setting_of,
 )
 from priste.studio.sessions import Session, Sessions
-from priste.studio.sliders import noise_words
 from priste.studio.uploads import LARGEST_UPLOAD, receive
 from priste.studio.wire import Refused, answer
 from priste.traces import FORMATS
@@ -121,6 +127,7 @@ class Studio:
             ("POST", f"{session}/person", self._person),
             ("POST", f"{session}/policy/open", self._open_policy),
             ("POST", f"{session}/ground", self._ground),
+            ("POST", f"{session}/draft", self._draft),
             ("POST", f"{session}/events", self._events),
             ("POST", f"{session}/chances", self._chances),
             ("POST", f"{session}/explain", self._explain),
@@ -129,7 +136,6 @@ class Studio:
             ("POST", f"{session}/runs", self._run),
             ("GET", f"{session}/jobs/{{job}}/events", self._job_events),
             ("POST", f"{session}/jobs/{{job}}/cancel", self._cancel),
-            ("GET", f"{session}/runs/{{job}}", self._run_so_far),
             ("POST", f"{session}/runs/{{job}}/prior", self._prior),
             ("GET", f"{session}/runs/{{job}}/export/{{what}}", self._export),
             ("POST", f"{session}/live", self._watch),
@@ -155,8 +161,8 @@ class Studio:
     def close(self) -> None:
         """End all work and remove all that was uploaded."""
         self._closed = True
+        self.jobs.close()  # first: sessions have nothing to cancel then
         self.sessions.close()
-        self.jobs.close()
 
     # ------------------------------------------------------------------ the page and its map
 
@@ -316,12 +322,25 @@ class Studio:
         moved = await asyncio.to_thread(regrounded, source, setting, changes)
         return answer(await asyncio.to_thread(opened, source, moved))
 
+    async def _draft(self, request: Request) -> Response:
+        """Draft again without the hours that a setting guards, and keep what was painted."""
+        session, body = self._session(request), await body_of(request)
+        source, setting = session.opened(), setting_of(body)
+
+        def draft() -> tuple[Source, dict[str, Any]]:
+            written = hours_as_written(source.policy(setting)).values()
+            again = drafted_again(source, list(dict.fromkeys(chain(*written))))
+            return again, opened(again, redrafted(again, setting))
+
+        found, shown = await asyncio.to_thread(draft)
+        session.take(found)
+        return answer(shown)
+
     # ------------------------------------------------------------------ what a setting means
 
     async def _events(self, request: Request) -> Response:
         source, body = self._session(request).opened(), await body_of(request)
-        found = await asyncio.to_thread(read_events, setting_of(body), source.files)
-        return answer({"events": found})
+        return answer(await asyncio.to_thread(read_events, setting_of(body), source.files))
 
     async def _chances(self, request: Request) -> Response:
         session, body = self._session(request), await body_of(request)
@@ -343,12 +362,10 @@ class Studio:
                 "summary": explained.summary,
                 "against": explained.against,
                 "guaranteed": explained.guaranteed,
-                "not_guaranteed": explained.not_guaranteed,
+                "not_guaranteed": (*explained.not_guaranteed, ASSUMED),
                 "unguarded": explained.unguarded,
-                "mechanism": noise_words(setting.get("mechanism")),
+                "read_when_drafted": hours_read_when_drafted(policy),
                 "policy": policy.source,
-                "cells": policy.grid.size,
-                "steps": policy.steps,
             }
         )
 
@@ -382,13 +399,12 @@ class Studio:
         seed = body.get("seed", self._seed)
         if seed is not None and (type(seed) is not int or not 0 <= seed < 2**63):
             raise Refused(422, "A seed is a whole number >= 0, or null for real randomness.")
-        label = str(body.get("label", ""))[:80]
         past = None
         if seed is None and source.kind != "town":
             read = partial(source.policies.policy, text)
             with suppress(PristeError, Refused):  # of a policy that cannot be run, the run says why
                 past = await asyncio.to_thread(self._handed_out.past, source.trace, read)
-        order = RunOrder(source.folder, text, source.trace, seed, label, past)
+        order = RunOrder(source.folder, text, source.trace, seed, past)
         job = self.jobs.start("run", order)
         session.add_run(job)
         return answer({"run": job.id, "job": job.id})
@@ -402,18 +418,6 @@ class Studio:
     async def _cancel(self, request: Request) -> Response:
         self.jobs.cancel(self._session(request).job(request.path_params["job"]))
         return answer({})
-
-    async def _run_so_far(self, request: Request) -> Response:
-        job = self._session(request).run(request.path_params["job"])
-        found: dict[str, Any] = {"state": job.state, "start": None, "steps": [], "end": None}
-        for event, text in job.messages:
-            if event == "start":
-                found["start"] = json.loads(text)
-            elif event == "step":
-                found["steps"].append(json.loads(text))
-            elif event in ("done", "failed"):
-                found["end"] = json.loads(text)
-        return answer(found)
 
     async def _prior(self, request: Request) -> Response:
         session, body = self._session(request), await body_of(request)
@@ -438,9 +442,9 @@ class Studio:
 
         async def fetch(kind: str) -> bytes:
             if (run, kind) not in session.exports:
-                order = exporting.order(made, kind, source.path, reading)
+                order = ExportOrder(made, kind, source.path, reading)
                 found = await outcome(self.jobs.start("export", order), self.jobs)
-                session.exports[run, kind] = exporting.content(found)
+                session.exports[run, kind] = base64.b64decode(found["data"])
             return session.exports[run, kind]
 
         return await exporting.exported(what, made, source, report, fetch)

@@ -43,10 +43,11 @@ because a page has no business on this machine's disk."""
 GUARANTEE = PARTS["guarantee"]
 RELEASE = frozenset(ReleaseSection.model_fields)
 SHAPE = frozenset(RegionSection.model_fields) - {"cells", "geojson"}
-EVENT = frozenset({"name", "formula", "every", "guarantee", "structure"})
-KNOWN = frozenset({*PARTS, *RELEASE, "regions", "events"})
+EVENT = frozenset({"name", "formula", "every", "span", "guarantee", "structure"})
+SECRET = frozenset({"name", "together", "answers", "every", "guarantee"})
+KNOWN = frozenset({*PARTS, *RELEASE, "regions", "events", "secrets"})
 
-_TABLES = frozenset({"release", "regions", "events"})
+_TABLES = frozenset({"release", "regions", "events", "secrets"})
 
 SEVERAL = "several"
 """The kind of movement that stands on the page for several models of an opened policy."""
@@ -57,7 +58,7 @@ MOST_NAMED = 200
 
 
 def alpha_of(metres: float) -> float:
-    """Return the α (per km) at which planar Laplace noise is so many metres on average.
+    """Return the α (per km) at which planar Laplace noise is this many metres on average.
 
     >>> alpha_of(500.0)
     4.0
@@ -73,8 +74,8 @@ def metres_of(alpha: float) -> float:
 def carried_of(tables: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a policy says that the page neither shows nor sends, to be put back.
 
-    These are sections and keys of events that the page does not know, several models of movement,
-    and ``files``: the names of all files of the policy. They never come from a page.
+    These are sections that the page does not know, several models of movement, and ``files``: the
+    names of all files of the policy. They never come from a page.
     """
     mobility, adversary = tables["mobility"], tables.get("adversary", {})
     listed = mobility if isinstance(mobility, list) else [mobility]
@@ -86,10 +87,6 @@ def carried_of(tables: Mapping[str, Any]) -> dict[str, Any]:
         "sections": only(tables, tables.keys() - PARTS.keys() - _TABLES),
         "mobility": mobility if isinstance(mobility, list) else only(mobility, {"path"}),
         "adversary": only(adversary, {"population"}),
-        "events": {
-            name: only(event, event.keys() - EVENT - GUARANTEE)
-            for name, event in tables.get("events", {}).items()
-        },
         "files": texts,
     }
 
@@ -115,7 +112,7 @@ def document_of(
     ``carried`` is what :func:`carried_of` kept of a policy. Raises Refused with every mistake of
     form.
     """
-    kept = carried or {"sections": {}, "mobility": {}, "adversary": {}, "events": {}, "files": ()}
+    kept = carried or {"sections": {}, "mobility": {}, "adversary": {}, "files": ()}
     parts = _sections(setting, {*files, *kept["files"]})
     if parts["mobility"].get("kind") == SEVERAL:
         parts["mobility"] = kept["mobility"]
@@ -129,12 +126,15 @@ def document_of(
         for each in _listed(setting, "regions")
     }
     parts["events"] = {
-        _name(each): {
-            **kept["events"].get(_name(each), {}),
-            **_event(_object(each, "An event", EVENT)),
-        }
+        _name(each): event_table(_object(each, "An event", EVENT))
         for each in _listed(setting, "events")
     }
+    secrets = {
+        _name(each): secret_table(_object(each, "A secret", SECRET))
+        for each in _listed(setting, "secrets", [])
+    }
+    if secrets:
+        parts["secrets"] = secrets
     try:
         return Document.from_json({**kept["sections"], **parts}, "The setting")
     except (PolicyError, ValueError) as error:
@@ -225,10 +225,27 @@ def _place(region: Mapping[str, Any], ringed: Any) -> dict[str, Any]:
         raise _wrong("regions", f"{str(error).capitalize()}.") from None
 
 
-def _event(event: Mapping[str, Any]) -> dict[str, Any]:
-    guarantee = event.get("guarantee")
-    own = {} if guarantee is None else _object(guarantee, "A guarantee", GUARANTEE)
-    return _without_none({"formula": event.get("formula"), "every": event.get("every"), **own})
+def event_table(event: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an event as a policy has it; with a span neighbouring days or weeks together."""
+    every, span = event.get("every"), event.get("span")
+    neighbours = {} if span is None else {"together": f"{every}s", "span": span}
+    table = {"formula": event.get("formula"), "every": every, **neighbours}
+    return {**_own(event), **_without_none(table)}
+
+
+def secret_table(secret: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a secret: events by their names, or a formula for each answer."""
+    table = only(secret, {"together", "every"})
+    if secret.get("answers") is not None:
+        listed = _listed(secret, "answers")
+        table["answers"] = {_name(each): each.get("formula") for each in listed}
+    return {**_own(secret), **_without_none(table)}
+
+
+def _own(guarded: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the guarantee that stands with an event or a secret."""
+    guarantee = guarded.get("guarantee")
+    return {} if guarantee is None else dict(_object(guarantee, "A guarantee", GUARANTEE))
 
 
 def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -244,8 +261,8 @@ def _object(given: object, who: str, known: frozenset[str]) -> Mapping[str, Any]
     return given
 
 
-def _listed(setting: object, what: str) -> list[Any]:
-    given = setting.get(what) if isinstance(setting, dict) else None
+def _listed(setting: object, what: str, otherwise: object = None) -> list[Any]:
+    given = setting.get(what, otherwise) if isinstance(setting, dict) else None
     if not isinstance(given, list) or len(given) > MOST_NAMED:
         raise _wrong(what, f"The {what} must be a list of at most {MOST_NAMED}.")
     names = [each.get("name") if isinstance(each, dict) else None for each in given]

@@ -10,8 +10,8 @@ from priste.errors import PristeError
 from priste.policy import Policy
 from priste.policy.adversary_choice import AdversaryChoice
 from priste.policy.sections import AdversarySection, GuaranteeSection
-from priste.results import length, odds, percent
-from priste.studio.setting import alpha_of, metres_of
+from priste.results import length
+from priste.studio.setting import alpha_of
 
 ADVERSARIES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("Knows the population", "Knows the population and your home", {"knows": "population"}),
@@ -59,8 +59,6 @@ def adversaries(policy: Policy) -> list[dict[str, Any]]:
             continue
         found.append(
             {
-                "position": len(found),
-                "name": section["knows"],
                 "title": at_home if policy.homes else plain,
                 "words": words,
                 "without_home": {"title": plain, "words": without},
@@ -70,34 +68,22 @@ def adversaries(policy: Policy) -> list[dict[str, Any]]:
     return found
 
 
-def guarantees() -> list[dict[str, Any]]:
-    """Return how far odds may move, strongest first."""
-    return [
-        _guarantee(position, f"Odds within {odds(epsilon)}", {"epsilon": epsilon})
-        for position, epsilon in enumerate(EPSILONS)
-    ]
+def guarantees() -> dict[str, list[dict[str, Any]]]:
+    """Return how far odds may move, how far they may rise, and how sure it may get.
+
+    Each with its words, strongest first.
+    """
+    stops = {
+        "guarantees": [{"epsilon": epsilon} for epsilon in EPSILONS],
+        "upward": [{"odds_up": epsilon} for epsilon in EPSILONS],
+        "beliefs": [{"belief_at_most": cap} for cap in BELIEFS],
+    }
+    return {name: [_guarantee(each) for each in listed] for name, listed in stops.items()}
 
 
-def upward_guarantees() -> list[dict[str, Any]]:
-    """Return how far odds that it happened may rise, strongest first."""
-    return [
-        _guarantee(position, f"Odds rise at most {odds(epsilon)}", {"odds_up": epsilon})
-        for position, epsilon in enumerate(EPSILONS)
-    ]
-
-
-def beliefs() -> list[dict[str, Any]]:
-    """Return how sure the adversary may get, strongest first."""
-    return [
-        _guarantee(position, f"At most {percent(cap)} sure", {"belief_at_most": cap})
-        for position, cap in enumerate(BELIEFS)
-    ]
-
-
-def _guarantee(position: int, title: str, guarantee: dict[str, float]) -> dict[str, Any]:
-    found = GuaranteeSection.model_validate(guarantee).guarantee()
-    words = "" if found is None else found.words()
-    return {"position": position, "title": title, "words": words, "guarantee": guarantee}
+def _guarantee(section: dict[str, float]) -> dict[str, Any]:
+    found = GuaranteeSection.model_validate(section).guarantee()
+    return {"words": "" if found is None else found.words(), "guarantee": section}
 
 
 def protections(cell_km: float) -> list[dict[str, Any]]:
@@ -114,16 +100,3 @@ def protections(cell_km: float) -> list[dict[str, Any]]:
         }
         for metres in choices
     ]
-
-
-def noise_words(mechanism: Any) -> dict[str, Any]:
-    """Return the noise of a mechanism section of a setting in metres, where it has any."""
-    alpha = mechanism.get("alpha") if isinstance(mechanism, dict) else None
-    if not isinstance(alpha, int | float) or not 0 < alpha < math.inf:
-        return {"alpha": None, "metres": None, "words": "No noise of its own."}
-    metres = metres_of(float(alpha))
-    return {
-        "alpha": float(alpha),
-        "metres": metres,
-        "words": f"{length(metres)} of noise on average, before calibration.",
-    }

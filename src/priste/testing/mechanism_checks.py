@@ -20,10 +20,10 @@ CELLS_DRAWN = 3
 def check_mechanism(mechanism: Mechanism) -> None:
     """Raise NotConformant if a mechanism breaks a rule of its contract.
 
-    Rows are distributions; ``row``, ``column``, ``columns`` and ``sample`` agree with ``emission``;
-    budgets form a family that says nothing at 0; ``claimed_alpha`` is not below the level that the
-    table has; the object cannot be changed, and can be copied to another process; the true cell is
-    in no message. Take a small map, of at most 400 cells.
+    Rows are distributions; ``row``, ``likelihood``, ``likelihoods`` and ``sample`` agree with
+    ``emission``; budgets form a family that says nothing at 0; ``claimed_alpha`` is not below the
+    level that the table has; the object cannot be changed, and can be copied to another process;
+    the true cell is in no message. Take a small map, of at most 400 cells.
 
     >>> from priste import Grid, PlanarLaplace
     >>> check_mechanism(PlanarLaplace(Grid(rows=3, columns=3, cell_size=1.0), alpha=1.0))
@@ -62,11 +62,14 @@ def _check_table(mechanism: Mechanism) -> None:
         require(np.array_equal(mechanism.row(cell), table[cell]), "row(l) must be emission()[l].")
     for output in range(shape[1]):
         require(
-            np.array_equal(mechanism.column(output), table[:, output]),
-            "column(o) must be emission()[:, o], to the bit.",
+            np.array_equal(mechanism.likelihood(output), table[:, output]),
+            "likelihood(o) must be emission()[:, o], to the bit.",
         )
     some = list(range(0, shape[1], max(1, shape[1] // 3)))
-    require(np.array_equal(mechanism.columns(some), table[:, some]), "columns() must be columns.")
+    require(
+        np.array_equal(mechanism.likelihoods(some), table[:, some]),
+        "likelihoods(...) must be columns.",
+    )
     outputs = mechanism.output_cells()
     if outputs is not None:
         fits = len(outputs) == shape[1] and ((outputs >= 0) & (outputs < shape[0])).all()

@@ -14,7 +14,7 @@ NEAR_KM = 1.0
 """Who goes on within this distance of where the last part ended is likely to be the same."""
 
 MOST_GO_ON = 2 / 3
-"""So many of the parts must go on where the one before ended."""
+"""This many of the parts must go on where the one before ended."""
 
 _KM_PER_DEGREE = 111.2
 

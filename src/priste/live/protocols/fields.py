@@ -20,7 +20,7 @@ LARGEST_BATCH = 1_048_576
 LONGEST_NAME = 128
 """Characters of the name of a device."""
 
-UNKNOWN_DEVICE = "a message is of a device that nobody here has"
+UNKNOWN_DEVICE = "a message is of a device that is not set up here"
 """Why a message is refused that names none of the ``devices`` of a person."""
 
 _LAST_SECOND = 253_402_300_799  # of the year 9999
@@ -31,7 +31,7 @@ class Unreadable(PristeError):
 
 
 def json_object(message: bytes | str, most: int = LARGEST_MESSAGE) -> Mapping[str, Any]:
-    """Return a JSON object of at most so many bytes; anything else is Unreadable."""
+    """Return a JSON object of at most this many bytes; anything else is Unreadable."""
     if len(message) > most:
         raise Unreadable(f"a message has more than {most} bytes")
     try:

@@ -12,8 +12,8 @@ from typing import Any
 
 from priste.live.point import Point
 from priste.live.protocols.fields import Unreadable, made_fix
-from priste.traces import Fix
-from priste.traces.formats.nmea import checksum
+from priste.traces import Fix, Problem
+from priste.traces.formats.nmea import checksum, sentence
 
 LONGEST_LINE = 256
 """Bytes of a line; the standard allows 82."""
@@ -58,33 +58,15 @@ class Receiver:
 
 def _sentence(line: bytes) -> Any:
     """Return an RMC or GGA sentence as pynmeagps reads it, None for any other."""
-    from pynmeagps import VALNONE, NMEAReader, exceptions
-
     line = line.strip()
-    if not line or line.startswith(b"!"):
+    if not line:
         return None
-    body, star, given = line.removeprefix(b"$").partition(b"*")
-    if not line.startswith(b"$") or not star or len(line) > LONGEST_LINE:
+    said = sentence(line) if len(line) <= LONGEST_LINE else Problem.BAD_LINE
+    if said is Problem.BAD_LINE:
         raise Unreadable("a line is not an NMEA sentence")
-    try:
-        matches = checksum(body) == int(given, 16)
-    except ValueError:
-        matches = False
-    if not matches:
+    if said is Problem.BAD_CHECKSUM:
         raise Unreadable("an NMEA sentence does not match its checksum")
-    if body[2:6] not in (b"RMC,", b"GGA,"):
-        return None
-    try:
-        return NMEAReader.parse(b"$" + body + b"*" + given + b"\r\n", validate=VALNONE)
-    except (
-        exceptions.NMEAParseError,
-        exceptions.NMEAMessageError,
-        exceptions.NMEATypeError,
-        ValueError,
-        TypeError,
-        IndexError,
-    ):
-        raise Unreadable("an NMEA sentence cannot be read") from None
+    return said if not isinstance(said, Problem) and said.msgID in ("RMC", "GGA") else None
 
 
 def _nearest(clock: time, known: datetime) -> datetime:

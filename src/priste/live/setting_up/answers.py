@@ -16,13 +16,15 @@ from priste.live.addresses import Reach
 from priste.policy import read_policy
 from priste.policy.draft.facts import zone_at
 
-CELLS_ACROSS = 20
-"""Cells along a side of the map: 400 cells, of which a release takes a tenth of a second."""
+CELLS_ACROSS = 18
+"""Cells along a side of the map: 400 with those off the map, and a release takes a tenth of a
+second."""
 
 WEEKS = 2
 """How long the clock of the policy runs, for forecasts; the stream goes on after it for ever."""
 
-KM_PER_DEGREE = 111.2
+KM_PER_DEGREE = 111.8
+"""A little more than it is, so that the map is not a few metres too wide for its cells."""
 
 MODEL = {
     "kind": "stay-or-go",
@@ -129,6 +131,7 @@ class Answers:
         clock["start"] = datetime.combine(monday, time.min)
         step = str(clock["step"])
         clock["steps"] = WEEKS * 7 * 86400 // int(_length(step).total_seconds())
+        clock["steps"].comment("two weeks, for forecasts; the stream has no end")
         document["guarantee"]["epsilon"] = self.epsilon
         regions = document["regions"]
         if "home" not in regions:

@@ -120,7 +120,7 @@ def nothing_left(times: Sequence[str]) -> InvalidParameter:
     """Return the refusal where too little lies outside the guarded hours, with the ways out."""
     return InvalidParameter(
         f"Too little was recorded outside the hours to be guarded ({', '.join(times)}). A map "
-        "that was drawn from these hours would tell about them.",
+        "that was drawn from these hours would reveal something about them.",
         hint="Take a longer recording, other people's traces, other hours (--guard), or start from "
         "the example: priste init without traces.",
     )

@@ -25,7 +25,7 @@ SELDOM = 0.05
 have more steps: most are silent and cost next to nothing."""
 
 LONGEST = timedelta(days=14)
-"""A draft is about so many days, those with the most data, by default."""
+"""A draft is about this many days, those with the most data, by default."""
 
 SLOT = timedelta(minutes=5) // timedelta(microseconds=1)
 """Data are counted in slots of five minutes, so that a fast logger is not more data."""

@@ -141,11 +141,13 @@ def _notes(facts: DraftFacts, source: object, homes: str) -> list[str]:
     notes.append(
         "Model: learnt from these people, each left out of their own."
         if source is not None
-        else "Model: people who stay, or go near rather than far; its numbers are from the "
-        "trace and tell how often its user moves, not where."
+        else "Model: people who stay, or go near rather than far; its numbers are from the trace "
+        "and say how often its user moves, not where."
     )
     if facts.homes:
-        others = "" if len(facts.homes) == facts.people else " Where the others live nobody knows."
+        others = (
+            "" if len(facts.homes) == facts.people else " The homes of the others are not known."
+        )
         notes.append(
             f"Homes: of {len(facts.homes)} of {facts.people} people it is clear where they live. "
             f"{homes} says it: keep it as private as the traces. Adversaries are taken to know "
@@ -348,7 +350,7 @@ def _mobility(
     found.append(("away_share", away, "of the time people are off the map"))
     found += _homecoming(facts)
     if facts.people:
-        found.append("These numbers are from the trace: they tell how its user moves, not where.")
+        found.append("These numbers are from the trace: they say how its user moves, not where.")
     found.append('Instead, learnt from others: kind = "fit", traces = "o.csv", memory = "auto"')
     return found
 

@@ -52,7 +52,7 @@ class Adversary(ABC):
         return cls(**values)
 
     def row_count(self, cells: int) -> int:
-        """Return how many rows there are on a map of so many cells: one for each by default."""
+        """Return how many rows there are on a map of this many cells: one for each by default."""
         return cells
 
     def mean_prior(self, cells: int) -> Floats:
@@ -61,8 +61,8 @@ class Adversary(ABC):
 
     @property
     def states_prior(self) -> bool:
-        """Whether :meth:`mean_prior` follows from what the adversary knows; else it is uniform."""
-        return False
+        """Whether the class has a :meth:`mean_prior` of its own; else it is uniform."""
+        return type(self).mean_prior is not Adversary.mean_prior
 
     @property
     def every_mixture(self) -> bool:

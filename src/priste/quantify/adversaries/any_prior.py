@@ -29,9 +29,7 @@ class AnyPrior(Adversary):
         return FirstCells(np.arange(model.grid.size), model.grid.size)
 
     def words(self) -> str:
-        """Return who is meant, as part of a sentence."""
         return "an adversary who may hold any belief about where the stream began"
 
     def to_dict(self) -> dict[str, object]:
-        """Return what ``adversary_from_dict`` reads, ready for JSON."""
         return {"adversary": self.kind}

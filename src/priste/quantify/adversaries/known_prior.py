@@ -67,13 +67,7 @@ class KnownPrior(Adversary):
         """Return the mean of the priors."""
         return np.asarray(self.priors.mean(axis=0))
 
-    @property
-    def states_prior(self) -> bool:
-        """True."""
-        return True
-
     def words(self) -> str:
-        """Return who is meant, as part of a sentence."""
         if len(self.priors) == 1:
             return "an adversary who holds one known prior about where the stream began"
         return (
@@ -82,12 +76,10 @@ class KnownPrior(Adversary):
         )
 
     def to_dict(self) -> dict[str, object]:
-        """Return what ``adversary_from_dict`` reads, ready for JSON; floats to the bit."""
         return {"adversary": self.kind, "priors": [floats_to_text(row) for row in self.priors]}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, object]) -> Self:
-        """Undo :meth:`to_dict`, but for the kind."""
         given = dict(values)
         return cls(rows_from_texts(given.pop("priors")), **given)
 

@@ -56,12 +56,10 @@ class LastSeen(Adversary):
         return SeenBefore(moves, model.grid.size)
 
     def words(self) -> str:
-        """Return who is meant, as part of a sentence."""
         return (
             f"an adversary who knew exactly where the user was {self.steps} "
             f"step{'s' if self.steps != 1 else ''} before the stream began, and nothing since"
         )
 
     def to_dict(self) -> dict[str, object]:
-        """Return what ``adversary_from_dict`` reads, ready for JSON."""
         return {"adversary": self.kind, "steps": self.steps}

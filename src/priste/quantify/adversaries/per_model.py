@@ -89,7 +89,6 @@ class PerModel(Adversary):
         return self.parts[0].mean_prior(cells)
 
     def words(self) -> str:
-        """Return who is meant, as part of a sentence."""
         different = list(dict.fromkeys(part.words() for part in self.parts))
         if len(different) == 1:
             return f"for each of {len(self.parts)} models {different[0]}"
@@ -98,12 +97,10 @@ class PerModel(Adversary):
         )
 
     def to_dict(self) -> dict[str, object]:
-        """Return what ``adversary_from_dict`` reads, ready for JSON."""
         return {"adversary": self.kind, "parts": [part.to_dict() for part in self.parts]}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, object]) -> Self:
-        """Undo :meth:`to_dict`, but for the kind."""
         from priste.quantify.adversaries.adversary_table import adversary_from_dict
 
         given = dict(values)

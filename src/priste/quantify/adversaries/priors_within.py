@@ -95,13 +95,7 @@ class PriorsWithin(Adversary):
         """False: odds are bounded."""
         return False
 
-    @property
-    def states_prior(self) -> bool:
-        """True."""
-        return True
-
     def words(self) -> str:
-        """Return who is meant, as part of a sentence."""
         starts = "first cells" if self.prior.ndim == 1 else "models and first cells"
         return (
             f"an adversary whose odds between any two {starts} are within a factor "
@@ -109,7 +103,6 @@ class PriorsWithin(Adversary):
         )
 
     def to_dict(self) -> dict[str, object]:
-        """Return what ``adversary_from_dict`` reads, ready for JSON; floats to the bit."""
         lines = np.atleast_2d(self.prior)
         return {
             "adversary": self.kind,
@@ -120,7 +113,6 @@ class PriorsWithin(Adversary):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, object]) -> Self:
-        """Undo :meth:`to_dict`, but for the kind."""
         given = dict(values)
         lines, joint = rows_from_texts(given.pop("prior")), given.pop("joint")
         return cls(lines if joint else lines.ravel(), **given)  # type: ignore[arg-type]  # checked by the class

@@ -55,13 +55,7 @@ class StartsIn(Adversary):
         mean[list(self.cells)] = 1.0 / len(self.cells)
         return mean
 
-    @property
-    def states_prior(self) -> bool:
-        """True."""
-        return True
-
     def words(self) -> str:
-        """Return who is meant, as part of a sentence."""
         if len(self.cells) == 1:
             return "an adversary who knows the cell in which the stream began"
         return (
@@ -70,7 +64,6 @@ class StartsIn(Adversary):
         )
 
     def to_dict(self) -> dict[str, object]:
-        """Return what ``adversary_from_dict`` reads, ready for JSON."""
         return {"adversary": self.kind, "cells": list(self.cells)}
 
     def __repr__(self) -> str:

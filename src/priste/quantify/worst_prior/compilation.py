@@ -91,12 +91,14 @@ def plain_copy(name: str) -> ModuleType:
     """Return a module of kernels as plain Python, beside the compiled one; numba is not loaded.
 
     The same verdicts (see above), without the third of a second and the 110 MB that numba takes.
+    ``searched`` is for its user, to count what it did.
     """
     found = find_spec(name)
     if found is None or found.loader is None:
         raise ModuleNotFoundError(name=name)
     module = module_from_spec(found)
     module.__dict__[_PLAIN] = True
+    module.__dict__["searched"] = 0
     found.loader.exec_module(module)
     return module
 

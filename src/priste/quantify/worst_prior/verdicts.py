@@ -212,18 +212,26 @@ def _suprema(joint: JointProbabilities) -> tuple[Floats, NDArray[np.int64]]:
 
 
 PLAIN_ROWS = 4
-"""Up to so many rows the kernels may run as plain Python in a process that spares memory.
+"""Up to this many rows the kernels may run as plain Python.
 
 225 likelihoods of 4 rows take 7 ms then, compiled 0.3 ms (``python -m benchmarks.live memory``)."""
+
+PLAIN_WORK = 50_000
+"""So many rows times likelihoods are searched as plain Python before the compiled kernels are
+loaded: about the third of a second that loading takes. Where nothing was compiled before, as on the
+first day of an installation, loading takes seconds, and a first verdict need not wait for that."""
 
 _KERNELS = "priste.quantify.worst_prior.kernels"
 
 
-def _kernels(rows: int) -> Any:
-    """Return the kernels, as plain Python where that spares memory and little is to be searched."""
-    if rows <= PLAIN_ROWS and _KERNELS not in sys.modules and is_memory_spared():
-        return plain_copy(_KERNELS)
-    from priste.quantify.worst_prior import kernels  # which takes a third of a second to load
+def _kernels(rows: int, columns: int) -> Any:
+    """Return the kernels: as plain Python while that is quicker, or where memory is spared."""
+    if rows <= PLAIN_ROWS and _KERNELS not in sys.modules:
+        plain: Any = plain_copy(_KERNELS)
+        plain.searched += rows * columns
+        if plain.searched <= PLAIN_WORK or is_memory_spared():
+            return plain
+    from priste.quantify.worst_prior import kernels
 
     return kernels
 
@@ -232,7 +240,7 @@ def _searched(
     joint: JointProbabilities, bounds: list[float] | None, *, raising: bool
 ) -> tuple[Floats, NDArray[np.int64]]:
     """Ask the kernel about each column; None for the least bounds that it knows."""
-    kernels = _kernels(joint.rows)
+    kernels = _kernels(joint.rows, joint.columns)
     events, complements = lines_of(joint.event), lines_of(joint.complement)
     least = [kernels.SMALLEST_RATIO, kernels.SMALLEST_RATIO]
     highest = [

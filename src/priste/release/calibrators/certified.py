@@ -42,6 +42,9 @@ HALVINGS = 20
 SUSPECTS = 16
 """How many outputs are tried first; a budget that they refuse needs no further look."""
 
+SCATTERED = 33
+"""How many outputs from all over are tried before all of them."""
+
 WHOLE_TABLE = 2**16
 """Up to this many entries (256 cells) the whole table of a budget is made for a few columns."""
 
@@ -178,6 +181,7 @@ class _Search:
         # A stream may have been begun with another calibrator, whose hints mean other things.
         known = [hint for hint in suspects if 0 <= hint < outputs]
         self._suspects: list[int] = list(dict.fromkeys(known)) or _few(np.arange(outputs))
+        self._scattered = _few(np.arange(outputs), SCATTERED)
 
     @property
     def suspects(self) -> tuple[int, ...]:
@@ -192,7 +196,7 @@ class _Search:
         rung = self._first
         while True:
             rung = self._walk(rung)
-            if rung == self._zero or self._allow(rung, None):
+            if rung == self._zero or (self._allow(rung, self._scattered) and self._allow(rung)):
                 return rung
 
     def _walk(self, rung: int) -> int:
@@ -230,7 +234,7 @@ class _Search:
         self._allowed[rung] = len(self._suspects)
         return True
 
-    def _allow(self, rung: int, outputs: Sequence[int] | None) -> bool:
+    def _allow(self, rung: int, outputs: Sequence[int] | None = None) -> bool:
         """Ask some outputs, None for all, at a rung; those that refuse are suspects from now on."""
         mechanism = self._state.mechanism_at(self._ladder[rung])
         asked = np.arange(self._outputs) if outputs is None else np.array(outputs)
@@ -239,7 +243,7 @@ class _Search:
         elif self._outputs * mechanism.grid.size <= WHOLE_TABLE:
             columns = mechanism.emission().take(asked, axis=1)
         else:  # most budgets that are looked at never need the whole table
-            columns = mechanism.columns(outputs)
+            columns = mechanism.likelihoods(outputs)
         possible = columns.any(axis=0)
         if not possible.all():  # an output that is never released tells nothing
             asked, columns = asked[possible], columns[:, possible]
@@ -250,9 +254,9 @@ class _Search:
         return not refused.size
 
 
-def _few(outputs: NDArray[np.int64]) -> list[int]:
+def _few(outputs: NDArray[np.int64], count: int = SUSPECTS) -> list[int]:
     """Return a few of the outputs, from all over."""
-    places = np.linspace(0, len(outputs) - 1, min(SUSPECTS, len(outputs))).astype(int)
+    places = np.linspace(0, len(outputs) - 1, min(count, len(outputs))).astype(int)
     found: list[int] = outputs[places].tolist()
     return found
 

@@ -9,17 +9,19 @@ rare, and a table of least expected cost then serves people without it: the othe
 kilometres from where they are. But a person who guards an event is likely to take part in it. So
 costs are expected over populations: for each event and model one of people with the event and one
 of people without, or one for each answer of a secret, each where the model and the past releases
-place it. Before the first release they count alike; later each counts as much as it makes the past
-releases likely. So a table serves people who fit the releases, and the model that predicts somebody
-best decides. No population may be worse off than with one constant output, unless the releases have
-all but excluded it. Like the prediction this depends on public things only; the guarantee does not
-depend on it.
+place it. Before the first release those of a model count alike, and a model counts as much as it
+knows where people are: a model without a home says how little an adversary knows, not how somebody
+lives. Later each population counts as much as it makes the past releases likely. So a table serves
+people who fit the releases, and the model that predicts somebody best decides. People with an
+answer, of all models together, may not be worse off than with one constant output, unless the
+releases have all but excluded them. Like the prediction this depends on public things only; the
+guarantee does not depend on it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
@@ -32,9 +34,11 @@ from priste.arguments import as_floats, check_choice
 from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.mechanisms import Mechanism
+from priste.mobility import MarkovModel
 from priste.quantify import CandidateOperator
 from priste.release.accountant import AccountantState, EventOperator, Prediction
 from priste.release.release_tables import CheckedTable
+from priste.release.terms import Terms
 
 Floats = NDArray[np.float64]
 CostName = Literal["distance", "squared"]
@@ -204,8 +208,8 @@ CANDIDATES = 1024
 """How many cells, the likeliest, count in the choice of a constant output."""
 
 LEAST_WEIGHT = 0.05
-"""A population that counts less than this, relative to the one that counts most, may be worse off
-than with a constant output: the releases exclude it, or nearly."""
+"""People with an answer who count less than this, relative to those who count most, may be worse
+off than with a constant output: the releases exclude them, or nearly."""
 
 LEAST_EVIDENCE = -1000.0
 """In bits: weights of populations that are less likely than this are all alike, and not 0."""
@@ -220,13 +224,9 @@ def constant_output(state: AccountantState, costs: Costs) -> int:
 
     def best() -> int:
         model = terms.models[0]
-        last = max((event.last_step or 0 for event in terms.events), default=0)
-        ends = [last + 1, LOOKED_AHEAD] + ([] if model.horizon is None else [model.horizon + 1])
-        prediction = Prediction(model, terms.expected_start())
         everybody = np.zeros(model.grid.size)
-        for _ in range(min(ends)):
-            everybody += prediction.predicted()
-            prediction.correct(None)
+        for predicted in _predictions(terms, model, terms.expected_start()):
+            everybody += predicted
         return _best_constant(everybody, state.mechanism, costs)[0]
 
     return terms.derived(("constant output", costs.key), best)
@@ -264,16 +264,25 @@ def _best_constant(people: Floats, mechanism: Mechanism, costs: Costs) -> tuple[
 class Populations:
     """Where n populations are, ``places`` (n, m) with rows that sum to 1, and how much each counts.
 
-    ``weights`` (n,) sum to 1.
+    ``weights`` (n,) sum to 1. ``answers`` (n,) are numbers: populations of different models with
+    one answer about one event have the same.
     """
 
     places: Floats
     weights: Floats
+    answers: NDArray[np.int64]
 
     @property
     def protected(self) -> Floats:
-        """Those that no table makes worse off than a constant output, (k, m)."""
-        return np.asarray(self.places[self.weights >= LEAST_WEIGHT * self.weights.max()])
+        """Where people with each answer are, (k, m): no table makes them worse off than a constant
+        output.
+
+        Those of all models together, as each model counts: one of several may lose a little.
+        """
+        shares = (np.unique(self.answers)[:, None] == self.answers) * self.weights
+        whole = shares.sum(axis=1)
+        kept = whole >= LEAST_WEIGHT * whole.max()
+        return np.asarray(shares[kept] @ self.places / whole[kept, None])
 
     @property
     def everybody(self) -> Floats:
@@ -290,20 +299,57 @@ def populations(state: AccountantState, operators: list[EventOperator]) -> Popul
     mean = state.terms.expected_start()
     places: list[Floats] = []
     weights: list[Floats] = []
+    answers: list[int] = []
     for _, same in groupby(operators, key=lambda each: each.event):
-        found = [each for event in same for each in _answers(event.operator, mean)]
+        of_models = list(same)
+        known = _knowledge(state.terms) if len(of_models) > 1 else np.zeros(1)
+        found = [
+            (bits + more, answer, place)
+            for each, more in zip(of_models, known, strict=True)
+            for bits, answer, place in _answers(each.operator, mean)
+        ]
         if found:
-            evidence = np.array([bits for bits, _ in found])
+            evidence = np.array([bits for bits, _, _ in found])
             weights.append(np.exp2(np.maximum(evidence - evidence.max(), LEAST_EVIDENCE)))
             weights[-1] /= weights[-1].sum()
-            places += [place for _, place in found]
+            answers += [1 + max(answers, default=-1) + answer for _, answer, _ in found]
+            places += [place for _, _, place in found]
     if not places:
-        return Populations(state.predicted()[None], np.ones(1))
-    return Populations(np.array(places), np.concatenate(weights) / len(weights))
+        return Populations(state.predicted()[None], np.ones(1), np.zeros(1, dtype=np.int64))
+    return Populations(np.array(places), np.concatenate(weights) / len(weights), np.array(answers))
 
 
-def _answers(operator: CandidateOperator, mean: Floats) -> list[tuple[float, Floats]]:
-    """Return per answer log2 Pr(past releases | answer) and where its people are.
+def _knowledge(terms: Terms) -> Floats:
+    """Return per model, in bits, how much it knows before the first release about where people are.
+
+    That is log2 of the chance that two of its people are in one cell, on average over the steps.
+    """
+
+    def found() -> Floats:
+        chances = []
+        for place, model in enumerate(terms.models):
+            prior = terms.expected_start()
+            if place > 0:
+                prior = terms.adversary.of_model(place).mean_prior(model.grid.size)
+            steps = [float(np.square(each).sum()) for each in _predictions(terms, model, prior)]
+            chances.append(float(np.mean(steps)))
+        return np.log2(chances)
+
+    return terms.derived("knowledge of models", found)
+
+
+def _predictions(terms: Terms, model: MarkovModel, prior: Floats) -> Iterator[Floats]:
+    """Yield where a model expects people, without releases, up to the last step of the events."""
+    last = max((event.last_step or 0 for event in terms.events), default=0)
+    ends = [last + 1, LOOKED_AHEAD] + ([] if model.horizon is None else [model.horizon + 1])
+    prediction = Prediction(model, prior)
+    for _ in range(min(ends)):
+        yield prediction.predicted()
+        prediction.correct(None)
+
+
+def _answers(operator: CandidateOperator, mean: Floats) -> list[tuple[float, int, Floats]]:
+    """Return per answer log2 Pr(past releases | answer), its number and where its people are.
 
     Nothing where one answer is left.
     """
@@ -312,8 +358,8 @@ def _answers(operator: CandidateOperator, mean: Floats) -> list[tuple[float, Flo
     weights = operator.weights_of(mean)
     joint = [(weights * np.ldexp(1.0, scale)) @ each for each in operator.joint]
     left = [
-        (highest + float(np.log2(each.sum() / prior)), each / each.sum())
-        for each, prior in zip(joint, operator.prior @ weights, strict=True)
+        (highest + float(np.log2(each.sum() / prior)), number, each / each.sum())
+        for number, (each, prior) in enumerate(zip(joint, operator.prior @ weights, strict=True))
         if each.sum() > 0.0
     ]
     return left if len(left) > 1 else []

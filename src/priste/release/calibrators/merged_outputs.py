@@ -41,7 +41,7 @@ MOST_RECTANGLES = 400
 """... and how many rectangles a map is cut into."""
 
 FEW = 96
-"""So many outputs, the likeliest, are the guesses, ..."""
+"""This many outputs, the likeliest, are the guesses, ..."""
 
 NEARLY_EVERYBODY = 0.99
 """... where so large a part of the people is there. Otherwise guesses are all over the map."""
@@ -144,7 +144,7 @@ class Cut:
 
     @classmethod
     def of(cls, grid: Grid, people: Floats, most: int) -> Cut:
-        """Cut a map into at most so many rectangles for people who are at cells (m,) so likely."""
+        """Cut a map into at most ``most`` rectangles for people with these probabilities (m,)."""
         rectangles = likely_rectangles(grid, people, most)
         labels = labels_of(grid, rectangles)
         weights = people + UNLIKELY * people.max() / len(people)  # empty ones have a middle, too
@@ -236,14 +236,14 @@ def guessed(
 
 
 DIGITS = 11
-"""Probabilities are compared to so many digits: equal ones differ in the last on some machines."""
+"""Probabilities are compared to this many digits: last bits differ between machines."""
 
 
 def likely_rectangles(grid: Grid, predicted: Floats, most: int) -> list[Rectangle]:
     """Return at most ``most`` rectangles that cover every cell once, in order of their corners.
 
     The one with the largest probability times diameter is halved first, across its longer side (a
-    square across its columns), until there are so many or all are single cells. It depends on
+    square across its columns), until there are this many or all are single cells. It depends on
     nothing but its arguments, and not on their last bits.
 
     >>> grid = Grid(rows=2, columns=4, cell_size=1.0)

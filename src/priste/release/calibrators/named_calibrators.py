@@ -53,8 +53,8 @@ CALIBRATORS: Mapping[str, NamedCalibrator] = Registered(
             Certified,
             Certified.guaranteed,
             "Before each release the largest budget is chosen at which every possible output keeps "
-            "the guarantee. The choice depends on past releases only, so the guarantee also holds "
-            "against somebody who knows the code, this policy and the budget in use.",
+            "the guarantee. The choice depends on past releases only, so the guarantee also "
+            "holds against an adversary who knows the code, this policy and the budget in use.",
             {
                 "pace": _PACE,
                 "steps_per_halving": "how many budgets are tried between one and its half",
@@ -71,7 +71,8 @@ CALIBRATORS: Mapping[str, NamedCalibrator] = Registered(
             "guess would reveal too much. Of all tables whose every output keeps the guarantee, "
             "it has about the least expected distance. A schedule, made from the events and the "
             "model, decides how much each step may use up. The table depends on past releases and "
-            "public parameters only, so the guarantee also holds against somebody who knows the "
+            "public parameters only, so the guarantee also holds against an adversary who knows "
+            "the "
             "code, this policy and the table in use.",
             {
                 "pace": _PACE + "; without it, by a schedule",
@@ -83,7 +84,8 @@ CALIBRATORS: Mapping[str, NamedCalibrator] = Registered(
             Paper,
             Paper.guaranteed,
             "Each release follows the published loop: draw, check, halve the budget, draw again. "
-            "Its check does not cover the rejected draws, so somebody who knows the loop can learn "
+            "Its check does not cover the rejected draws, so an adversary who knows the loop can "
+            "learn "
             "MORE than ε. Use it to reproduce results, not to protect people.",
             {
                 "decay": "what a failed check multiplies the budget by, in (0, 1)",

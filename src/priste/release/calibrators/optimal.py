@@ -20,7 +20,7 @@ rounds, never in seconds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -49,8 +49,15 @@ from priste.release.calibrators.merged_outputs import (
     likely_rectangles,
     merged_outputs,
 )
-from priste.release.calibrators.programme import EventConditions, Finding, Programme
-from priste.release.calibrators.spending import checked_pace, paced_limits, scheduled_limits
+from priste.release.calibrators.programme import FEW_ROWS, EventConditions, Finding, Programme
+from priste.release.calibrators.spending import (
+    A_LITTLE,
+    AT_MOST,
+    MUCH,
+    checked_pace,
+    paced_limits,
+    scheduled_limits,
+)
 from priste.release.release_tables import CheckedTable, ReleaseTable
 
 Floats = NDArray[np.float64]
@@ -70,16 +77,30 @@ SURE = 0.999
 """... or fewer, where fewer have this probability together."""
 
 MOST = 0.901
-"""If they have less than this, it splits so many groups of all sources instead.
+"""If they have less than this, it splits this many groups of all sources instead.
 
 No number of equally likely sources has just this share, so it does not hang on a last bit.
 """
+
+REST = 16
+"""Into so many rectangles the guesses of the other sources are put, each one group: who is where
+the models hardly expect a person is then released near it."""
 
 NEAREST = 4
 """To how many of its cheapest targets, and of the likeliest, each source may be sent."""
 
 SLACK = 1e-6
-"""By how much, relatively, a population may be worse off than with a constant: rounding only."""
+"""By how much, relatively, people may be worse off with a table than with a constant, when it is
+made: rounding only, ..."""
+
+MENDED = 0.03
+"""... and after it has been mended so that the check passes."""
+
+WORTH = 0.2
+"""A table that uses up much must be better by this share than one that uses up little, ..."""
+
+NEARLY_FREE = 0.2
+"""... which is not asked where little costs no more than this above the outputs as they are."""
 
 LEAST_GAIN = 1e-6
 """A table must be better than the best constant by this share, or the constant is released: gains
@@ -120,7 +141,8 @@ class Optimal:
 
     The table is a function of past releases and the terms. In expectation under the model, neither
     those with an event nor those without are worse off than with one constant point for all, at any
-    step, unless the releases have all but excluded them (``cost.LEAST_WEIGHT``).
+    step (by more than 3 %: ``MENDED``), unless the releases have all but excluded them
+    (``cost.LEAST_WEIGHT``).
 
     >>> from priste.events import presence
     >>> from priste.maps import Grid
@@ -158,17 +180,37 @@ class Optimal:
         constant = state.constant(int(merged.targets[merged.constant]), merged.constant_cost)
         if len(merged.mass) == 1 or not merged.constant_cost > 0.0:
             return constant
-        limits = scheduled_limits(state) if self._pace is None else paced_limits(state, self._pace)
-        proposed = self._proposal(state, operators, merged, limits, by_population, fixed)
-        if proposed is None:
-            return constant
-        checked = self._checked(state, merged, *proposed, limits, people.everybody)
-        return (
-            constant
-            if checked is None
-            or self._is_worse(checked.table, state, people, fixed, merged.constant_cost)
-            else checked
-        )
+        best, cost, worth = constant, merged.constant_cost, LEAST_GAIN
+        outputs_as_they_are = float(merged.costs.min(axis=1).sum())
+        for limits in self._limits(state, operators):
+            proposed = self._proposal(state, operators, merged, limits, by_population, fixed)
+            if proposed is not None:
+                checked = self._checked(state, merged, *proposed, limits, people.everybody)
+                if (
+                    checked is not None
+                    and checked.table.cost < (1.0 - worth) * cost
+                    and not self._is_worse(checked.table, state, people, fixed)
+                ):
+                    best, cost = checked, checked.table.cost
+            worth = WORTH
+            if cost < (1.0 + NEARLY_FREE) * outputs_as_they_are:
+                break
+        return best
+
+    def _limits(
+        self, state: AccountantState, operators: list[EventOperator]
+    ) -> Iterator[list[Guarantee]]:
+        """Yield what a table may use up: first little, then much.
+
+        One limit where priors are many and every programme takes long, or with a pace.
+        """
+        if self._pace is not None:
+            yield paced_limits(state, self._pace)
+        elif any(each.operator.rows > FEW_ROWS for each in operators):
+            yield scheduled_limits(state, AT_MOST)
+        else:
+            yield scheduled_limits(state, A_LITTLE)
+            yield scheduled_limits(state, MUCH)
 
     def _is_worse(
         self,
@@ -176,11 +218,10 @@ class Optimal:
         state: AccountantState,
         people: Populations,
         fixed: int,
-        constant_cost: float,
     ) -> bool:
-        """Return whether a constant would be as good, or some population is better off with one.
+        """Return whether people with some answer are better off with a constant.
 
-        The margins are public and far above rounding, so the answer does not hang on last bits.
+        The margin is public and far above rounding, so the answer does not hang on last bits.
         """
         mechanism = state.mechanism
         cells = len(table.likelihoods)
@@ -188,8 +229,7 @@ class Optimal:
         with_table = people.protected @ by_cell
         always = np.ones((cells, 1)), np.array([fixed])
         with_constant = people.protected @ self._costs.by_cell(*always, mechanism)
-        gained = table.cost < (1.0 - LEAST_GAIN) * constant_cost
-        return not gained or bool((with_table > (1.0 + SLACK) * with_constant).any())
+        return bool((with_table > (1.0 + MENDED) * with_constant).any())
 
     def describe(self) -> dict[str, Any]:
         """Return the parameters under their names."""
@@ -352,36 +392,46 @@ def _groups(
     """Return groups of sources (sources, n), their guesses, and the sources released exactly.
 
     Sources with the largest ``weights`` are groups of their own, if they are most; the rest is
-    released exactly where that passes, and is one group where not. Else those with guesses in one
-    rectangle of the map are a group, so that a programme of few groups serves everybody. What is
-    released exactly is missing in the programme, which may then have no solution; one with all
-    sources has one.
+    released exactly where that passes, and where not those with guesses in one rectangle of the map
+    are a group. If they are not most, all sources are in such groups, so that a programme of few
+    groups serves everybody. What is released exactly is missing in the programme, which may then
+    have no solution; one with all sources has one.
     """
     order = np.argsort(separated(-weights), kind="stable")
     everything = float(weights.sum())
     likeliest = np.cumsum(weights[order])
     if likeliest[:MOST_SOURCES][-1] < MOST * everything and has_cells(mechanism):
-        groups = _by_rectangle(mechanism.grid, merged)
+        groups = _by_rectangle(mechanism.grid, merged, np.arange(len(order)), MOST_SOURCES)
         return groups, separated(groups.T @ merged.costs).argmin(axis=1), order[:0]
     enough = int(np.searchsorted(likeliest, SURE * everything)) + 1
     chosen, rest = np.split(order, [min(enough, MOST_SOURCES)])
     is_harmless = harmless(rest)
-    pooled, told = rest[~is_harmless], rest[is_harmless]
-    groups = np.zeros((len(order), len(chosen) + (len(pooled) > 0)))
+    pooled, exact = rest[~is_harmless], rest[is_harmless]
+    groups = np.zeros((len(order), len(chosen)))
     groups[chosen, np.arange(len(chosen))] = 1.0
-    groups[pooled, len(chosen) :] = 1.0
-    guesses = np.full(groups.shape[1], merged.constant)
-    guesses[: len(chosen)] = merged.own[chosen]
-    return groups, guesses, told
+    others = np.zeros((len(order), int(pooled.size > 0)))
+    others[pooled] = 1.0
+    if pooled.size and has_cells(mechanism):
+        others = _by_rectangle(mechanism.grid, merged, pooled, REST)
+    guesses = separated(others.T @ merged.costs).argmin(axis=1)
+    return (
+        np.concatenate([groups, others], axis=1),
+        np.concatenate([merged.own[chosen], guesses]),
+        exact,
+    )
 
 
-def _by_rectangle(grid: Grid, merged: MergedOutputs) -> Floats:
-    """Return groups (sources, n) of those with guesses in one rectangle, the likeliest first."""
-    cells = merged.targets[merged.own]
+def _by_rectangle(grid: Grid, merged: MergedOutputs, some: Integers, most: int) -> Floats:
+    """Return groups (sources, n) of ``some`` sources with guesses in one of ``most`` rectangles.
+
+    The likeliest is the first.
+    """
+    cells = merged.targets[merged.own[some]]
     mass = np.zeros(grid.size)
-    mass[cells] = merged.mass
-    rectangle = labels_of(grid, likely_rectangles(grid, mass, MOST_SOURCES))[cells]
-    groups = (rectangle[:, None] == np.unique(rectangle)).astype(np.float64)
+    mass[cells] = merged.mass[some]
+    rectangle = labels_of(grid, likely_rectangles(grid, mass, most))[cells]
+    groups = np.zeros((len(merged.own), len(np.unique(rectangle))))
+    groups[some] = rectangle[:, None] == np.unique(rectangle)
     return np.asarray(groups[:, np.argsort(separated(-(merged.mass @ groups)), kind="stable")])
 
 

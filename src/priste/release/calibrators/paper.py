@@ -132,7 +132,7 @@ class RejectionLoop(ReleaseRule):
         for attempt, budget in enumerate(self._budgets[:-1], start=1):
             mechanism = self._state.mechanism_at(budget)
             output = mechanism.sample(cell, bits)
-            column = mechanism.column(output)
+            column = mechanism.likelihood(output)
             verdict = self._paper.verdict(self._state, column)
             if verdict:
                 return Draw(output, budget, np.array(column), attempt, undecided)
@@ -142,7 +142,7 @@ class RejectionLoop(ReleaseRule):
 
     def outcome(self, output: int, budget: float) -> Draw:
         """Return the draw of this output, with the likelihood that the loop counts for it."""
-        return Draw(output, budget, np.array(self._state.mechanism_at(budget).column(output)))
+        return Draw(output, budget, np.array(self._state.mechanism_at(budget).likelihood(output)))
 
     def distribution(self) -> OutputDistribution:
         """Return the true distribution, one layer per attempt, including all rejections.

@@ -34,7 +34,7 @@ Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
 FEW_ROWS = 12
-"""Up to so many rows the worst mixture of each two of them is computed."""
+"""Up to this many rows the worst mixture of each two of them is computed."""
 
 WITNESSES = 6
 """How many violated priors are asked for in a round, where rows are many."""
@@ -293,6 +293,7 @@ class Programme:
         import highspy
 
         self._infinite = highspy.kHighsInf
+        self._infeasible = highspy.HighsModelStatus.kInfeasible
         self._sources, self._targets = costs.shape
         self._source, self._target = np.nonzero(arcs)
         self._by_target = [np.flatnonzero(self._target == t) for t in range(self._targets)]
@@ -353,6 +354,8 @@ class Programme:
             self._solver.setOptionValue("simplex_iteration_limit", max(pivots, 1))
             self._solver.run()
             pivots -= int(self._solver.getInfo().simplex_iteration_count)
+            if self._solver.getModelStatus() == self._infeasible:
+                return best  # what the solver holds then keeps no condition
             values = np.array(self._solver.getSolution().col_value, dtype=np.float64)
             if len(values) < len(self._source) or not np.isfinite(values).all():
                 return best

@@ -39,10 +39,14 @@ FOR_LATER, LAST = 0.15, 0.01
 """The shares that are given while the event is forgotten, and when it is."""
 
 AT_MOST = 0.1
-"""The share of what is left of what may be used up by now that one step may use up, ...
+"""The share of what is left of what may be used up by now that one step may use up, ..."""
 
-With 0.3, or with the share that may be used at once used by one step, streams stood at their limit
-for longer (``benchmarks.usefulness_families``, people used for choosing)."""
+A_LITTLE, MUCH = 0.02, 0.9
+"""... or the shares of two tables, of which the second is released where it pays.
+
+Small shares at every step are spent without use: each step reveals so little that most people are
+released in other cells. One large share lets most of them be released where they are, and later
+steps, which may reveal nothing new, follow them (``benchmarks.usefulness_families``)."""
 
 AT_LEAST = 0.01
 """... or this share of what is left of the bound itself, if that is more. At a limit that is all
@@ -55,20 +59,21 @@ LONGEST_MEMORY = 500
 """How many steps after its event count, at most."""
 
 WALKED, WALKED_CELLS = 24, 1_000_000
-"""So many of these are walked, or more while their cells together are at most so many."""
+"""This many of these are walked, or more while their cells together are at most this many."""
 
 TAIL = 12
 """Beyond them the distance falls as it did on average over this many of the last steps."""
 
 
-def scheduled_limits(state: AccountantState) -> list[Guarantee]:
+def scheduled_limits(state: AccountantState, most: float = AT_MOST) -> list[Guarantee]:
     """Return per event the guarantee for this step: what may be used up by now, of what is
     guaranteed.
 
+    One step uses up at most the share ``most`` of what is left of it.
     Never less than what was revealed already, so an uninformative release keeps every one of them.
     """
     return [
-        limited(guarantee, share_by(state.terms, number, state.step), leaked, first, sure)
+        limited(guarantee, share_by(state.terms, number, state.step), leaked, first, sure, most)
         for number, (guarantee, leaked, first, sure) in enumerate(
             zip(state.guarantees, state.leakage, state.prior_belief, state.belief, strict=True)
         )
@@ -76,19 +81,24 @@ def scheduled_limits(state: AccountantState) -> list[Guarantee]:
 
 
 def limited(
-    guarantee: Guarantee, share: float, leaked: float, first: float, sure: float
+    guarantee: Guarantee,
+    share: float,
+    leaked: float,
+    first: float,
+    sure: float,
+    most: float = AT_MOST,
 ) -> Guarantee:
     """Return the guarantee for a step by which this share of it may be used up."""
     return guarantee.with_bounds(
-        lambda bound: min(bound, max(_between(leaked, bound, share), leaked)),
+        lambda bound: min(bound, max(_between(leaked, bound, share, most), leaked)),
         lambda cap: _belief_between(first, cap, share, sure),
     )
 
 
-def _between(leaked: float, bound: float, share: float) -> float:
+def _between(leaked: float, bound: float, share: float, most: float) -> float:
     """Return how far a ratio may be after a step by which this share of its bound may be used."""
     used = max(leaked, 0.0)
-    return used + max(AT_MOST * (share * bound - used), AT_LEAST * (bound - used))
+    return used + max(most * (share * bound - used), AT_LEAST * (bound - used))
 
 
 def _belief_between(first: float, cap: float, share: float, sure: float) -> float:

@@ -45,7 +45,7 @@ from priste.release.accountant import PredictionSnapshot, StateSnapshot
 FORMAT, VERSION = "priste-checkpoint", 1
 
 EVERY = 100
-"""Steps from one checkpoint to the next: so many are replayed at most. Writing one takes about as
+"""Steps from one checkpoint to the next: this many are replayed at most. Writing one takes about as
 long as one step, so that a stream is slower by about one part in a hundred."""
 
 LARGEST = 2**28
@@ -154,12 +154,12 @@ def _decoded(data: bytes, start: int) -> Checkpoint:
     head = json.loads(data[start:end])
     numbers = _numbers(data, end + 1, head["arrays"])
     states = _next(numbers, "f")
-    step, told = _count(head["step"]), head["prediction"]
+    step, predicted = _count(head["step"]), head["prediction"]
     quantifiers = tuple(
         tuple(_stream(each, step, numbers) for each in snapshots)
         for snapshots in head["quantifiers"]
     )
-    prediction = PredictionSnapshot(states, _count(told["step"]), _count(told["due"]))
+    prediction = PredictionSnapshot(states, _count(predicted["step"]), _count(predicted["due"]))
     if next(numbers, None) is not None:
         raise ValueError("it holds more numbers than it names")
     return Checkpoint(str(head["chain"]), StateSnapshot(step, quantifiers, prediction))
@@ -174,9 +174,9 @@ def _arrays(state: StateSnapshot) -> Iterator[NDArray[Any]]:
                 yield band.exponent
 
 
-def _numbers(data: bytes, start: int, told: Sequence[Sequence[Any]]) -> Iterator[NDArray[Any]]:
+def _numbers(data: bytes, start: int, arrays: Sequence[Sequence[Any]]) -> Iterator[NDArray[Any]]:
     """Yield the arrays that begin at a byte; together they must be the rest of the data."""
-    for kind, shape in told:
+    for kind, shape in arrays:
         if kind not in ("f8", "i8") or not 1 <= len(shape) <= _MOST_DIMENSIONS:
             raise ValueError("it holds arrays of another kind")
         count = math.prod(_count(length) for length in shape)
@@ -195,12 +195,12 @@ def _next(numbers: Iterator[NDArray[Any]], kind: str) -> NDArray[Any]:
     return array
 
 
-def _stream(told: dict[str, Any], step: int, numbers: Iterator[NDArray[Any]]) -> StreamSnapshot:
+def _stream(head: dict[str, Any], step: int, numbers: Iterator[NDArray[Any]]) -> StreamSnapshot:
     bands = tuple(
-        Band(_next(numbers, "f"), _next(numbers, "i")) for _ in range(_count(told["bands"]))
+        Band(_next(numbers, "f"), _next(numbers, "i")) for _ in range(_count(head["bands"]))
     )
-    observed, inherited = _count(told["observed"]), float(told["inherited"])
-    return StreamSnapshot(step, observed, inherited, ScaledRows(bands), str(told["layout"]))
+    observed, inherited = _count(head["observed"]), float(head["inherited"])
+    return StreamSnapshot(step, observed, inherited, ScaledRows(bands), str(head["layout"]))
 
 
 def _count(value: object) -> int:

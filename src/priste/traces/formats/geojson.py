@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from priste.errors import TraceError
-from priste.maps.geojson_shapes import is_in_degrees
+from priste.maps.geojson import is_in_degrees
 from priste.traces.cleaning import RawFix
 from priste.traces.fixes import Trace
 from priste.traces.formats.contract import TraceFormat

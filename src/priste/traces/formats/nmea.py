@@ -74,7 +74,7 @@ def _epochs(file: SourceFile, tally: Tally) -> Iterator[_Epoch]:
     need("traces", "Reading NMEA", "pynmeagps")
     current: _Epoch | None = None
     for line in lines_of(file):
-        said = _parse(line)
+        said = sentence(line)
         if isinstance(said, Problem):
             tally.refuse(said)
             continue
@@ -119,7 +119,7 @@ def _zda_date(said: Any) -> date | None:
         return None
 
 
-def _parse(line: bytes | None) -> Any:
+def sentence(line: bytes | None) -> Any:
     """Return a sentence that matters as pynmeagps reads it, or the problem it has."""
     from pynmeagps import VALNONE, NMEAReader, exceptions
 

@@ -110,7 +110,8 @@ export function leakageChart({ curves, bound, ...rest }) {
     Math.min(uncalibrated * 1.05, 4 * Math.max(bound ?? 0, guarded, 0.25)),
   );
   const alone = known(curves.uncalibratedLeakage).includes(Infinity) ? Infinity : uncalibrated;
-  const words = `With priste at most ${odds(guarded)}${bound ? `, of ${odds(bound)} guaranteed` : ""}; without it ${odds(alone)}.`;
+  const beyond = alone > rounded(top) ? ", above the chart" : "";
+  const words = `With priste at most ${odds(guarded)}${bound ? `, of ${odds(bound)} guaranteed` : ""}; without it ${odds(alone)}${beyond}.`;
   return [
     chart({
       title: "How far odds have moved",
@@ -128,7 +129,7 @@ export function leakageChart({ curves, bound, ...rest }) {
   ];
 }
 
-export function beliefChart({ curves, cap, ...rest }) {
+export function beliefChart({ curves, cap, several = false, ...rest }) {
   const top = Math.min(
     1,
     Math.max(
@@ -148,7 +149,7 @@ export function beliefChart({ curves, cap, ...rest }) {
   const words = `Before any release ${percent(curves.before)}; at this moment ${percent(last)} with priste${uncalibrated === undefined ? "" : `, ${percent(uncalibrated)} without it`}.`;
   return [
     chart({
-      title: "How sure the adversary is that it happened",
+      title: `How sure the adversary is that ${several ? "any of them" : "it"} happened`,
       words,
       curves: [
         ["without", curves.uncalibratedBelief],

@@ -7,6 +7,7 @@ import { finite } from "./api.js";
 import { curvesOf } from "./prior.js";
 import { atWork, isBusy } from "./forecast.js";
 import { describe } from "./description.js";
+import { secretsOf } from "./secrets.js";
 import { same, settingOf } from "./setting.js";
 import { exact, metres, odds, percent, times } from "./words.js";
 
@@ -304,18 +305,20 @@ function swap(store) {
     ...region,
     tone: old.find((each) => each.name === region.name)?.tone ?? number,
   }));
+  const events = kept.setting.events.map((event, number) => ({
+    ...(store.get("events")[number] ?? { id: -1 - number }),
+    ...event,
+    shape: null,
+    answer: null,
+    writer: null,
+  }));
   store.set({
     kept: next,
     protection: { ...store.get("protection"), adversary, also, guarantee, mechanism, calibrator },
     regions,
     activeRegion: 0,
-    events: kept.setting.events.map((event, number) => ({
-      ...(store.get("events")[number] ?? { id: -1 - number }),
-      ...event,
-      shape: null,
-      answer: null,
-      writer: null,
-    })),
+    events,
+    secrets: secretsOf(kept.setting.secrets, events),
     run: kept.run ?? run,
     shown: kept.run ? kept.run.steps.length - 1 : store.get("shown"),
     forecast: kept.forecast ?? { state: "computing" },

@@ -1,10 +1,11 @@
 // A setting in words.
 
+import { guarded } from "./secrets.js";
 import { knowsHome, same } from "./setting.js";
 import { metres, odds, percent } from "./words.js";
 
 /** The setting at hand in a few lines. */
-export function describe(store) {
+export function describe(store, { secrets = true } = {}) {
   const { adversary, also, guarantee, mechanism, calibrator } = store.get("protection");
   const adversaries = store.get("world").adversaries;
   const found = adversaries.find((entry) => same(entry.adversary, adversary));
@@ -14,16 +15,16 @@ export function describe(store) {
     "belief_at_most" in guarantee
       ? `at most ${percent(guarantee.belief_at_most)} sure`
       : `odds ${"epsilon" in guarantee ? "either way" : "upwards"} at most ${odds(guarantee.epsilon ?? guarantee.odds_up)}`;
+  const names = guarded(store)
+    .map(({ name }) => name)
+    .join(", ");
   return [
-    `Against: ${who}`,
+    `Adversary: ${who.charAt(0).toLowerCase()}${who.slice(1)}`,
     `Guarantee: ${what}`,
-    mechanism.alpha ? `Noise: about ${metres(2000 / mechanism.alpha)}` : `Mechanism: ${mechanism.kind}`,
-    `Calibrator: ${calibrator}`,
-    `Secrets: ${
-      store
-        .get("events")
-        .map((event) => event.name)
-        .join(", ") || "none"
-    }`,
+    mechanism.alpha
+      ? `Noise before calibration: about ${metres(2000 / mechanism.alpha)}`
+      : `Mechanism: ${mechanism.kind}`,
+    ...(calibrator === "optimal" ? [] : [`Calibrator: ${calibrator}`]),
+    ...(secrets ? [`Secrets: ${names || "none"}`] : []),
   ];
 }

@@ -17,8 +17,12 @@ const KINDS = [
 const EVERY = [
   ["", "one secret over the whole time"],
   ["day", "each day is a secret of its own"],
+  ["day:2", "each two neighbouring days are guarded together"],
   ["week", "each week is a secret of its own"],
+  ["week:2", "each two neighbouring weeks are guarded together"],
 ];
+/** How often an event happens, and how many neighbouring times are guarded together, as one choice. */
+const oftenOf = ({ every, span }) => `${every ?? ""}${span ? `:${span}` : ""}`;
 
 /** Make the card of the event `id`; `change(id, part)` changes it in the store. */
 export function eventCard(store, id, change) {
@@ -33,7 +37,10 @@ export function eventCard(store, id, change) {
   });
   const kinds = element("div", {});
   const stages = element("div", { class: "list" });
-  const every = choice(EVERY, "", (value) => change(id, { every: value || null }));
+  const every = choice(EVERY, "", (value) => {
+    const [often, span] = value.split(":");
+    change(id, { every: often || null, span: span ? Number(span) : null });
+  });
   const text = element("textarea", { rows: "2", spellcheck: "false", autocapitalize: "off" });
   const problem = element("p", { class: "says bad small", id: freshId("problem"), hidden: true });
   const sentence = element("p", { class: "says", "aria-live": "polite" });
@@ -163,7 +170,12 @@ export function eventCard(store, id, change) {
     update(event) {
       if (document.activeElement !== name) name.value = event.name;
       drawStages(event);
-      if (every.value !== (event.every ?? "")) every.value = event.every ?? "";
+      const often = oftenOf(event);
+      if (![...every.options].some(({ value }) => value === often))
+        every.append(
+          element("option", { value: often }, `each ${event.span} neighbouring ${event.every}s together`),
+        );
+      if (every.value !== often) every.value = often;
       // What somebody is writing is theirs; as soon as the picture speaks, the text follows it.
       const writing = document.activeElement === text && event.writer === "text";
       if (!writing && text.value !== event.formula) text.value = event.formula;
@@ -180,7 +192,11 @@ export function eventCard(store, id, change) {
       else if (!wrong && sentence.textContent !== words) show(sentence, words);
       sentence.hidden = Boolean(wrong);
       const chances = store.get("chances");
-      show(chance, wrong || incomplete ? null : chanceWords(chances, event, knower(store)));
+      const group = store.get("secrets").find(({ together }) => together?.includes(id));
+      const alone = group
+        ? element("p", { class: "quiet small" }, `Guarded together with others in “${group.name}”.`)
+        : chanceWords(chances, event, knower(store));
+      show(chance, wrong || incomplete ? null : alone);
       const likely = [...chance.querySelectorAll("p")].map((each) => each.textContent).join(" ");
       if (chances?.state === "known" && likely !== told) {
         told = likely;
@@ -196,7 +212,8 @@ function beliefsWords({ lowest, highest }) {
   return low === high ? "" : `Between ${low} and ${high}, as beliefs of the adversary go.`;
 }
 
-function chanceWords(chances, event, known) {
+/** How likely something guarded is; `before` are words before the figure. */
+export function chanceWords(chances, event, known, before = "") {
   if (!event.answer?.ok) return null;
   const found = (chances?.events ?? []).filter((each) => each.event === event.name);
   if (chances?.state === "failed") return element("p", { class: "says bad small" }, chances.message);
@@ -210,6 +227,7 @@ function chanceWords(chances, event, known) {
   return element(
     "div",
     { class: chances.state === "computing" ? "computing" : "" },
+    before ? element("p", { class: "quiet small" }, before) : null,
     element("p", { class: "chance" }, head),
     element(
       "p",

@@ -5,6 +5,8 @@ import { button, element, keyed, show } from "./elements.js";
 import { eventCard } from "./event_card.js";
 import { WHOLE_TIME, shapeOf, structureOf } from "./event_shape.js";
 import { latest } from "./lateness.js";
+import { addTogether, togetherCard } from "./together.js";
+import { guarded, secretsIn } from "./secrets.js";
 import { settingOf } from "./setting.js";
 import { inWords, unpacked } from "./api.js";
 
@@ -18,6 +20,7 @@ export const eventOf = ({
   name,
   formula,
   every = null,
+  span = null,
   guarantee = null,
   example = false,
   made = false,
@@ -26,6 +29,7 @@ export const eventOf = ({
   name,
   formula,
   every,
+  span,
   guarantee,
   example,
   made,
@@ -55,19 +59,25 @@ export function renameInEvents(store) {
 
 export function openEvents(store, view, api) {
   const list = element("div", { class: "list" });
+  const groups = element("div", { class: "list" });
+  const join = button("Guard several together", () => addTogether(store, addSecret), {
+    title: "Then also which of them happened, and whether all did, stays deniable.",
+  });
   show(
     view,
     element("h2", { tabindex: "-1" }, "What must stay deniable?"),
     element(
       "p",
       { class: "quiet" },
-      "A place and a time make a secret: from all releases together, the adversary cannot tell whether it happened.",
+      "A place and a time make a secret. What all releases together tell about whether it happened is bounded.",
     ),
     list,
+    groups,
     element(
       "div",
       { class: "row" },
       button("New secret", () => addEvent(store)),
+      join,
     ),
     element(
       "div",
@@ -91,24 +101,32 @@ export function openEvents(store, view, api) {
       const setting = settingOf(store);
       const events = store.get("events").map((event) => {
         const structure = event.shape && event.writer !== "text" ? structureOf(event.shape) : null;
-        return structure
-          ? { name: event.name, structure, every: event.every }
-          : { name: event.name, formula: event.formula, every: event.every };
+        const { name, formula, every, span } = event;
+        return { name, every, span, ...(structure ? { structure } : { formula }) };
       });
-      const asked = store.get("events");
+      const [asked, secrets] = [store.get("events"), store.get("secrets")];
       return api
         .post("/events", { setting: { ...setting, events } }, { signal })
-        .then((found) => ({ found, asked }));
+        .then((found) => ({ found, asked, secrets }));
     },
     {
       waiting: () => {
         reading = true;
       },
-      answer: ({ found, asked }) => {
+      answer: ({ found, asked, secrets }) => {
         reading = false;
+        const grouped = new Map(
+          secrets.map(({ id }, number) => {
+            const answer = found.secrets[number];
+            return [id, answer.ok ? { ...answer, steps: unpacked(answer.steps) } : answer];
+          }),
+        );
         const answers = new Map(asked.map((event, number) => [event.id, found.events[number]]));
         store.set({
           readFor: readKey(),
+          secrets: store
+            .get("secrets")
+            .map((secret) => ({ ...secret, answer: grouped.get(secret.id) ?? secret.answer })),
           events: store.get("events").map((event) => {
             const answer = answers.get(event.id);
             if (!answer) return event;
@@ -131,7 +149,9 @@ export function openEvents(store, view, api) {
           ...event,
           answer: { ok: false, problem: { message: inWords(error), position: null } },
         }));
-        store.set({ events, readFor: readKey() });
+        const { answer } = events[0] ?? { answer: null };
+        const secrets = store.get("secrets").map((secret) => ({ ...secret, answer }));
+        store.set({ events, secrets, readFor: readKey() });
       },
     },
   );
@@ -150,42 +170,41 @@ export function openEvents(store, view, api) {
         ]),
       store
         .get("events")
-        .map(({ id, name, every, shape, writer, formula }) => [
+        .map(({ id, name, every, span, shape, writer, formula }) => [
           id,
           name,
           every,
+          span,
           writer === "text" || !shape ? formula : shape,
         ]),
+      secretsIn(store.get("secrets"), store.get("events")),
     ]);
   }
   let lastRead = null;
-  store.watch(["events", "regions", "world"], () => {
+  store.watch(["events", "secrets", "regions", "world"], () => {
     if (!store.get("world")) return;
     const key = readKey();
-    const answered = reading || store.get("events").every((event) => event.answer);
+    const answered = reading || guarded(store).every((each) => each.answer);
     if (answered && (key === lastRead || key === store.get("readFor"))) return;
     lastRead = key;
     read();
   });
 
   // --- how likely each is before any release ---------------------------------------------------------------
-  const ask = latest(350, (signal) => api.post("/chances", { setting: settingOf(store) }, { signal }), {
+  const ask = latest(350, (signal, setting) => api.post("/chances", { setting }, { signal }), {
     waiting: () => store.set({ chances: { ...store.get("chances"), state: "computing" } }),
     answer: ({ events }) => store.set({ chances: { state: "known", events } }),
     failed: (error) => store.set({ chances: { state: "failed", events: [], message: inWords(error) } }),
   });
   let lastAsked = null;
-  store.watch(["events", "regions", "protection"], () => {
-    const events = store.get("events");
-    if (!store.get("world") || events.length === 0 || !events.every((event) => event.answer?.ok)) return;
-    const key = JSON.stringify([
-      settingOf(store).events,
-      settingOf(store).adversary,
-      settingOf(store).regions,
-    ]);
+  store.watch(["events", "secrets", "regions", "protection"], () => {
+    const asked = guarded(store);
+    if (!store.get("world") || asked.length === 0 || !asked.every((each) => each.answer?.ok)) return;
+    const setting = settingOf(store);
+    const key = JSON.stringify([setting.events, setting.secrets, setting.adversary, setting.regions]);
     if (key === lastAsked) return;
     lastAsked = key;
-    ask();
+    ask(setting);
   });
 
   // --- the cards -----------------------------------------------------------------------------------------------
@@ -196,9 +215,18 @@ export function openEvents(store, view, api) {
     ({ id }) => id,
     ({ id }) => eventCard(store, id, change),
   );
-  store.watch(["events", "regions", "chances"], () => {
-    empty.hidden = store.get("events").length > 0;
-    if (store.get("world")) fill(store.get("events"));
+  const fillGroups = keyed(
+    groups,
+    ({ id }) => id,
+    ({ id }) => togetherCard(store, id, addSecret),
+  );
+  store.watch(["events", "secrets", "regions", "chances"], () => {
+    empty.hidden = guarded(store).length > 0;
+    const places = store.get("regions").filter((region) => region.cells.length).length;
+    join.hidden = store.get("events").length + places < 2;
+    if (!store.get("world")) return;
+    fill(store.get("events"));
+    fillGroups(store.get("secrets"));
   });
   store.watch(["world"], () => {
     lastRead = lastAsked = null;
@@ -212,13 +240,15 @@ export function addEvent(store) {
   addSecret(store, (chosen?.cells.length ? chosen : painted[0])?.name ?? "", false);
 }
 
-/** Make a secret of being at a place, at all times until somebody chooses fewer. */
-export function addSecret(store, region, made = true) {
+/** Make a secret of being at a place, at all times until somebody chooses fewer; returns its number. */
+export function addSecret(store, region, made = true, when = [WHOLE_TIME], every = "week") {
   const events = store.get("events");
   const taken = new Set(events.map((event) => event.name));
   const stem = region ? `at ${region}` : "secret";
   let name = stem;
   for (let number = 2; taken.has(name); number += 1) name = `${stem} ${number}`;
-  const shape = { kind: "presence", stages: [{ region, when: [WHOLE_TIME] }], times: 2 };
-  store.set({ events: [...events, { ...eventOf({ name, formula: "", every: "week", made }), shape }] });
+  const shape = { kind: "presence", stages: [{ region, when }], times: 2 };
+  const event = { ...eventOf({ name, formula: "", every, made }), shape };
+  store.set({ events: [...events, event] });
+  return event.id;
 }

@@ -2,12 +2,13 @@
 
 import { button, element, show } from "./elements.js";
 import { inWords } from "./api.js";
+import { openChecks } from "./checks.js";
 import { missing, same, settingOf } from "./setting.js";
 import { markSaved } from "./work.js";
 
 const LIVE = "priste live --policy policy.toml --state live-state";
 
-export function openExport(store, view, api) {
+export function openExport(store, view, { open, api }) {
   const state = element("div", { class: "list outcome", "aria-live": "polite" });
   const list = element("div", { class: "list" });
   const whose = element("p", { class: "quiet", hidden: true });
@@ -27,6 +28,7 @@ export function openExport(store, view, api) {
       "The same files, to the bit, as the command line makes with the same policy and seed.",
     ),
     whose,
+    openChecks(store, { open, api }),
     list,
     state,
   );
@@ -61,7 +63,7 @@ export function openExport(store, view, api) {
   const fromRun = (what) => () => api.file(`/runs/${store.get("run").id}/export/${what}`);
   const policyOf = () => api.file("/policy", { method: "POST", body: { setting: settingOf(store) } });
 
-  store.watch(["run", "events", "regions", "world", "protection"], () => {
+  store.watch(["run", "events", "secrets", "regions", "world", "protection"], () => {
     if (!store.get("world")) return;
     const run = store.get("run");
     const finished = Boolean(run?.done);

@@ -13,8 +13,9 @@ import { metres, plural } from "./words.js";
  */
 export function openForecast(store, { node, glance, words }, api) {
   // --- the guarantee in words ---------------------------------------------------------------------------------------
-  const explain = latest(300, (signal) => api.post("/explain", { setting: settingOf(store) }, { signal }), {
-    answer: (found) =>
+  const explain = latest(300, (signal, setting) => api.post("/explain", { setting }, { signal }), {
+    answer: (found) => {
+      store.set({ explained: found });
       show(
         words,
         element("p", {}, found.against),
@@ -42,7 +43,8 @@ export function openForecast(store, { node, glance, words }, api) {
           element("summary", {}, "As a policy file"),
           element("pre", { class: "scroll", tabindex: "0", "aria-label": "The policy file" }, found.policy),
         ),
-      ),
+      );
+    },
     failed: (error) => show(words, element("p", { class: "says bad" }, inWords(error))),
   });
 
@@ -91,10 +93,21 @@ export function openForecast(store, { node, glance, words }, api) {
       failed: (error) => store.set({ forecast: { state: "failed", message: inWords(error) } }),
     },
   );
+  let explainedFor = null;
   store.watch(["world"], () => {
     last = null;
+    explainedFor = null;
   });
-  store.watch(["events", "regions", "protection", "tab", "world"], () => {
+  store.watch(["events", "secrets", "regions", "protection", "tab", "world"], () => {
+    if (!store.get("world") || !["protection", "run", "export"].includes(store.get("tab"))) return;
+    if (missing(store)) return;
+    const setting = settingOf(store);
+    const key = JSON.stringify(setting);
+    if (key === explainedFor) return;
+    explainedFor = key;
+    explain(setting);
+  });
+  store.watch(["events", "secrets", "regions", "protection", "tab", "world"], () => {
     const world = store.get("world");
     // Asked for when somebody looks at it: a forecast takes the processor that a run needs.
     if (!world || !["protection", "compare"].includes(store.get("tab"))) return;
@@ -110,7 +123,6 @@ export function openForecast(store, { node, glance, words }, api) {
     const key = JSON.stringify(setting);
     if (key === asked) return;
     asked = key;
-    explain();
     stop = foretell(setting);
   });
   store.watch(["forecast"], () => {
@@ -139,10 +151,12 @@ function atAGlance(forecast) {
   if (!found || state === "missing" || state === "stopped") return "";
   const parts = [
     ["near the secret", found.near],
-    ["far from it", found.far],
+    [found.near ? "far from it" : "far from the secret", found.far],
   ].filter(([, value]) => value);
+  const all = metres(found.everywhere.metres);
+  if (parts.length === 1) return `Mean error about ${all}, all of it ${parts[0][0]}.`;
   const each = parts.map(([where, value]) => `${metres(value.metres)} ${where}`).join(", ");
-  return `Mean error about ${metres(found.everywhere.metres)}${each ? `: ${each}` : ""}.`;
+  return `Mean error about ${all}${each ? `: ${each}` : ""}.`;
 }
 
 /** What somebody should hear who does not see the page: beginnings and ends, not every release. */
@@ -179,14 +193,18 @@ function forecastParts(forecast) {
       bar,
     ];
   return [
-    element("div", { class: state === "computing" ? "computing list" : "list" }, costs(found)),
+    element(
+      "div",
+      { class: state === "computing" ? "computing list" : "list" },
+      costs(found, changeWords(found, forecast.before)),
+    ),
     bar,
     busy,
   ];
 }
 
 /** What another setting changes, on the same days and with the same random numbers. */
-export function changeWords(found, before) {
+function changeWords(found, before) {
   if (!before || before.runs !== found.runs) return null;
   const more = found.everywhere.metres - before.everywhere.metres;
   const small = Math.abs(more) < 0.01 * before.everywhere.metres;
@@ -202,7 +220,7 @@ export function changeWords(found, before) {
 const notYet = ({ runs }) =>
   `from ${plural(runs, "stream")} so far, which still differ too much to name a figure`;
 
-function costs(found) {
+function costs(found, change) {
   const ways = [
     ["with priste", "is-priste", found],
     ["uncalibrated", "is-uncalibrated-bar", found.uncalibrated],
@@ -238,8 +256,9 @@ function costs(found) {
     );
   return [
     element("p", {}, found.sentence),
-    group("Far from the secret", "far"),
-    group("Near it", "near"),
+    change,
+    found.far ? group("Far from the secret", "far") : null,
+    found.near ? group("Near the secret", "near") : null,
     element(
       "p",
       { class: "quiet small" },

@@ -8,7 +8,7 @@ export function mercator(lat, lon) {
 
 export class Geometry {
   #edges = new WeakMap();
-  #middles = new WeakMap();
+  #feet = new WeakMap();
 
   /** `lat` and `lon` hold (rows + 1) × (columns + 1) corners, row by row from the south. */
   constructor({ rows, columns, lat, lon, border = false }) {
@@ -65,26 +65,19 @@ export class Geometry {
     return found;
   }
 
-  /** The mean of some cells, or of the cell nearest to it: the name of a bent region lies on it, too. */
-  middleOf(cells) {
-    const known = this.#middles.get(cells);
+  /** The middle of the southern edge of some cells: a name under it hides nothing that happens in them. */
+  footOf(cells) {
+    const known = this.#feet.get(cells);
     if (known) return known;
-    let [rows, columns] = [0, 0];
-    for (const cell of cells) {
-      rows += Math.floor(cell / this.columns) / cells.length;
-      columns += (cell % this.columns) / cells.length;
-    }
-    let best = cells[0];
-    let least = Infinity;
-    for (const cell of cells) {
-      const far = (Math.floor(cell / this.columns) - rows) ** 2 + ((cell % this.columns) - columns) ** 2;
-      if (far < least) [best, least] = [cell, far];
-    }
-    const corner = this.center(Math.floor(rows) * this.columns + Math.floor(columns));
-    const next = this.center(Math.ceil(rows) * this.columns + Math.ceil(columns));
-    const within = [corner, next].every((at) => cells.includes(this.cellAt(...at)));
-    const found = within ? [(corner[0] + next[0]) / 2, (corner[1] + next[1]) / 2] : this.center(best);
-    this.#middles.set(cells, found);
+    const lowest = Math.min(...cells.map((cell) => this.place(cell)[0]));
+    const columns = cells
+      .map((cell) => this.place(cell))
+      .flatMap(([row, at]) => (row === lowest ? [at] : []));
+    const ends = [Math.min(...columns), Math.max(...columns) + 1].map((column) =>
+      this.corner(lowest, column),
+    );
+    const found = [0, 1].map((axis) => (ends[0][axis] + ends[1][axis]) / 2);
+    this.#feet.set(cells, found);
     return found;
   }
 

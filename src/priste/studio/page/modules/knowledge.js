@@ -135,7 +135,7 @@ function table(rows) {
   const cell = (value) => element("td", {}, value ? metres(value.metres) : "–");
   return element(
     "table",
-    {},
+    { class: "figures" },
     element(
       "thead",
       {},

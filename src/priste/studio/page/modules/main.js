@@ -14,6 +14,7 @@ import { openPlayer } from "./player.js";
 import { openProtection } from "./protection.js";
 import { openRegions, regionOf } from "./regions.js";
 import { openRun } from "./run.js";
+import { secretsIn, secretsOf } from "./secrets.js";
 import { openStart } from "./start.js";
 import { Store } from "./store.js";
 import { openTabs } from "./tabs.js";
@@ -28,6 +29,8 @@ const FRESH = {
   regions: [],
   activeRegion: 0,
   events: [],
+  secrets: [],
+  explained: null,
   protection: null,
   chances: null,
   forecast: null,
@@ -77,6 +80,9 @@ function begin(opened) {
     lon: unpacked(map.mesh.lon),
     border: map.border,
   });
+  const events = setting.events.map((event) =>
+    eventOf({ ...event, example: first ? opened.source.drafted : examples.has(event.name) }),
+  );
   store.set({
     ...FRESH,
     phase: "bench",
@@ -104,9 +110,8 @@ function begin(opened) {
     regions: setting.regions.map((region, tone) =>
       regionOf({ ...region, cells: Array.from(unpacked(region.cells)), painted: was.get(region.name) }, tone),
     ),
-    events: setting.events.map((event) =>
-      eventOf({ ...event, example: first ? opened.source.drafted : examples.has(event.name) }),
-    ),
+    events,
+    secrets: secretsOf(setting.secrets, events),
     protection: {
       ...known(setting.adversary),
       guarantee: setting.guarantee,
@@ -129,9 +134,10 @@ function begin(opened) {
 }
 
 /** What somebody decides about an event; the server's reading of it is no change of theirs. */
-const essence = ({ name, every, example, shape, formula, writer }) => [
+const essence = ({ name, every, span, example, shape, formula, writer }) => [
   name,
   every,
+  span,
   example,
   writer ? [shape, formula] : "",
 ];
@@ -197,9 +203,9 @@ const endWatch = openWeek(store, at("view-week"), { open, api, openPolicy, close
 openRegions(store, at("view-places"), { renameInEvents: renameInEvents(store) });
 openEvents(store, at("view-secrets"), api);
 openProtection(store, at("view-protection"), at("glance"), api);
-const runner = openRun(store, at("view-run"), api);
+const runner = openRun(store, at("view-run"), { open, api });
 openCompare(store, at("view-compare"));
-openExport(store, at("view-export"), api);
+openExport(store, at("view-export"), { open, api });
 openPlayer(store, at("player"));
 openMap(store, at("map"), at("legend"), api);
 openTwin(store, at("map-kept"));
@@ -227,9 +233,10 @@ addEventListener("beforeunload", (event) => isUnsaved(store) && event.preventDef
 keepWork(store, api);
 // Anything that somebody does to what was opened is work that leaving would lose.
 let drafted = null;
-store.watch(["world", "protection", "regions", "events", "run"], () => {
+store.watch(["world", "protection", "regions", "events", "secrets", "run"], () => {
   const world = store.get("world");
-  const made = [store.get("protection"), store.get("regions"), store.get("run")?.id];
+  const secrets = secretsIn(store.get("secrets"), store.get("events"));
+  const made = [store.get("protection"), store.get("regions"), secrets, store.get("run")?.id];
   const key = world ? JSON.stringify([...made, store.get("events").map(essence)]) : null;
   if (world !== drafted?.world) drafted = { world, key };
   else if (key !== drafted.key && !store.get("touched")) store.set({ touched: true });

@@ -63,7 +63,7 @@ export function openMap(store, frame, legend, api) {
       inertia: !still,
       maxBoundsViscosity: 0.8,
     });
-    if (hasRoom(container)) map.fitBounds(geometry.bounds(), { padding: [14, 14], animate: false });
+    if (hasRoom(container)) fit();
     else map.setView(geometry.center(0), 12, { animate: false });
     map.setMinZoom(Math.min(3, map.getZoom()));
     const look = () => {
@@ -111,20 +111,28 @@ export function openMap(store, frame, legend, api) {
     cells?.redraw("world");
   });
   const redraw = () => cells?.redraw("moving");
-  store.watch(["regions", "events", "activeRegion", "layers", "tab", "paintedPrior", "prior", "kept"], () =>
-    cells?.redraw(),
+  store.watch(
+    ["regions", "events", "secrets", "activeRegion", "layers", "tab", "paintedPrior", "prior", "kept"],
+    () => cells?.redraw(),
   );
   store.watch(["run", "shown", "cursor", "view", "chosenEvent", "live"], redraw);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => cells?.redraw());
   let [width, height] = [0, 0];
+  let fitted = null;
   const another = (now, before) => Math.abs(now - before) > 0.25 * before;
+  const view = () => `${map.getZoom()} ${map.getCenter()}`;
+  /** Show the whole map. */
+  function fit() {
+    map.fitBounds(store.get("geometry").bounds(), { padding: [14, 14], animate: false });
+    fitted = view();
+  }
   new ResizeObserver(() => {
     // A window that is folded away has no room to fit anything into: wait until it is back.
     if (!map || !hasRoom(container)) return;
+    const still = view() === fitted;
     map.invalidateSize({ animate: false });
-    // A phone that was turned, a window that was halved, a second map: show the whole map again.
-    if (another(container.clientWidth, width) || another(container.clientHeight, height))
-      map.fitBounds(store.get("geometry").bounds(), { padding: [14, 14], animate: false });
+    // Nobody moved it, a phone was turned, a window was halved: show the whole map again.
+    if (still || another(container.clientWidth, width) || another(container.clientHeight, height)) fit();
     [width, height] = [container.clientWidth, container.clientHeight];
   }).observe(container);
 

@@ -2,7 +2,7 @@
 
 import { tint, tone } from "./colours.js";
 import { worstAt } from "./prior.js";
-import { secretPlaces } from "./secrets.js";
+import { secretPlaces, spoken } from "./secrets.js";
 import { homeStays, same, settingOf } from "./setting.js";
 
 /** Hours of a path that are drawn: more is a tangle that says nothing about the moment shown. */
@@ -17,7 +17,7 @@ export function sceneAtHand(store) {
   const strange = tab === "compare" && run && !same(run.setting, settingOf(store));
   return {
     tab,
-    regions: marked(store.get("regions"), store.get("events")),
+    regions: marked(store.get("regions"), spoken(store.get("events"), store.get("secrets"))),
     active: tab === "places" ? store.get("activeRegion") : null,
     run: strange ? null : run,
     worst: tab === "run" ? worstShown(store, run) : [],
@@ -34,7 +34,7 @@ export function sceneKept(store) {
     tab: "compare",
     regions: marked(
       setting.regions.map((region, place) => ({ ...region, tone: tones.get(region.name) ?? place })),
-      setting.events,
+      spoken(setting.events, setting.secrets),
     ),
     active: null,
     run,
@@ -127,10 +127,9 @@ export function paintMoving(store, scene, brush, { cursor = null, outline = null
   // Names lie over cells and under paths: what is shown moving must be seen.
   for (const region of scene.regions) {
     if (!region.cells.length) continue;
-    const middle = geometry.middleOf(region.cells);
-    const lower = Math.min(20, brush.cellWidth / 3);
     const name = region.secret ? `${region.name} (secret)` : region.name;
-    brush.label(middle, name, colour(tone(region.tone, region.secret)), edge, lower);
+    const ink = colour(tone(region.tone, region.secret));
+    brush.label(geometry.footOf(region.cells), name, ink, edge, 11);
   }
   for (const [name, ink, dash] of /** @type {[string, string, number[]][]} */ ([
     ["uncalibrated", "--uncalibrated", [5, 4]],

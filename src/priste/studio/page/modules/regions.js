@@ -161,7 +161,7 @@ export function openRegions(store, view, { renameInEvents }) {
     });
     const problem = element("p", { class: "says bad small", id: freshId("problem"), hidden: true });
     const swatch = element("span", { class: "swatch", "aria-hidden": "true" });
-    const size = element("span", { class: "quiet small grow" });
+    const size = element("span", { class: "quiet small grow whole" });
     const state = element("span", { class: "small state" });
     const paint = button("Paint", () => store.set({ activeRegion: indexOf(id), tool: "paint" }));
     const guard = button("Guard it", () => addSecret(store, mine().name));

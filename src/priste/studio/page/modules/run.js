@@ -1,13 +1,13 @@
 // A run: releases are made one by one on this machine, and shown as they are made.
 
-import { button, choice, element, field, keyed, show } from "./elements.js";
+import { button, choice, element, field, show } from "./elements.js";
 import { finite, inWords, unpacked } from "./api.js";
 import { beliefChart, chartKeys, chartTable, leakageChart } from "./charts.js";
+import { openChecks } from "./checks.js";
 import { describe } from "./description.js";
 import { say } from "./heard.js";
-import { addSecret } from "./events.js";
 import { curvesOf, openPrior, worstAt } from "./prior.js";
-import { cellsOf, secretMoment, unguarded, untouchedExamples } from "./secrets.js";
+import { cellsOf, guarded, secretMoment } from "./secrets.js";
 import { openStrip } from "./strip.js";
 import { missing, same, settingOf } from "./setting.js";
 import { exact, metres, offWords, percent, plural } from "./words.js";
@@ -107,13 +107,7 @@ export class Runner {
   }
 
   #moment(run) {
-    const [events, regions] = [this.#store.get("events"), this.#store.get("regions")];
-    return secretMoment(run, ({ event }) =>
-      cellsOf(
-        events.find(({ name }) => name === event),
-        regions,
-      ),
-    );
+    return secretMoment(run, ({ event }) => cellsOf(this.#store, event));
   }
 
   async cancel() {
@@ -133,7 +127,7 @@ const startOf = (data) => ({
   })),
 });
 
-export function openRun(store, view, api) {
+export function openRun(store, view, { open, api }) {
   const runner = new Runner(store, api);
   const prior = openPrior(store, api);
   const strip = openStrip(store);
@@ -145,12 +139,7 @@ export function openRun(store, view, api) {
   const verdict = element("div", { class: "list verdict-slot" });
   const moment = element("p", { class: "moment-words" });
   const toSecret = button("Show the secret’s hours", () => {
-    const events = store.get("events");
-    const cells = ({ event }) =>
-      cellsOf(
-        events.find(({ name }) => name === event),
-        store.get("regions"),
-      );
+    const cells = ({ event }) => cellsOf(store, event);
     store.set({ ...secretMoment(store.get("run"), cells), follow: false, playing: false });
   });
   const heading = element("h3", { class: "only-heard" }, "What the adversary learns");
@@ -177,7 +166,7 @@ export function openRun(store, view, api) {
   const stop = button("Stop", () => runner.cancel());
   const bar = element("progress", { max: "1", value: "0", "aria-label": "Releases made" });
   const state = element("div", { class: "list" });
-  const checks = openChecks(store);
+  const checks = openChecks(store, { open, api });
   show(
     view,
     element(
@@ -193,7 +182,7 @@ export function openRun(store, view, api) {
     results,
   );
 
-  store.watch(["run", "events", "regions", "protection", "world"], () => {
+  store.watch(["run", "events", "secrets", "regions", "protection", "world"], () => {
     if (!store.get("world")) return;
     const run = store.get("run");
     const wrong = missing(store);
@@ -232,6 +221,9 @@ export function openRun(store, view, api) {
         ),
       );
     show(state, parts);
+    // After a run what it showed comes first.
+    if (run?.done && !changed) view.append(checks);
+    else view.insertBefore(checks, bar);
     if (run) say(worthHearing(run, total));
   });
 
@@ -259,7 +251,7 @@ export function openRun(store, view, api) {
   });
 
   const sentenceOf = ({ event, text }) =>
-    store.get("events").find((each) => each.name === event)?.answer?.sentence ?? text;
+    guarded(store).find((each) => each.name === event)?.answer?.sentence ?? text;
 
   function draw(run) {
     const shown = store.get("shown") ?? run.steps.length - 1;
@@ -306,7 +298,7 @@ export function openRun(store, view, api) {
     );
     return show(
       charts,
-      beliefChart({ ...common, cap: event.cap }),
+      beliefChart({ ...common, cap: event.cap, several: event.answers > 2 }),
       leakageChart({ ...common, bound: event.bound }),
       element(
         "p",
@@ -321,47 +313,6 @@ export function openRun(store, view, api) {
     );
   }
   return runner;
-}
-
-/** What somebody should look at before a run: places that nothing guards, and examples that nobody chose. */
-function openChecks(store) {
-  const node = element("div", { class: "list", "aria-live": "polite" });
-  const fill = keyed(
-    node,
-    ({ key }) => key,
-    ({ words, action, press, keep }) => ({
-      node: element(
-        "div",
-        { class: "says note row spread" },
-        element("span", { class: "grow" }, words),
-        button(action, press),
-        keep ? button("Keep it", keep, { class: "plain" }) : null,
-      ),
-    }),
-  );
-  store.watch(["events", "regions", "run"], () => {
-    const [events, regions] = [store.get("events"), store.get("regions")];
-    const change = (id, part) =>
-      store.set({
-        events: store.get("events").map((each) => (each.id === id ? { ...each, ...part } : each)),
-      });
-    fill([
-      ...unguarded(regions, events).map(({ name }) => ({
-        key: `place ${name}`,
-        words: `“${name}” is painted, but no secret speaks of it: it is not guarded.`,
-        action: "Guard it",
-        press: () => addSecret(store, name),
-      })),
-      ...untouchedExamples(events).map(({ id, name, answer }) => ({
-        key: `example ${id} ${Boolean(answer?.sentence)}`,
-        words: `“${name}” is an example of the draft, not yours. ${answer?.sentence ?? ""}`,
-        action: "Remove it",
-        press: () => store.set({ events: store.get("events").filter((each) => each.id !== id) }),
-        keep: () => change(id, { example: false }),
-      })),
-    ]);
-  });
-  return node;
 }
 
 /** Where the person is at the moment shown, and what was released. */
@@ -393,9 +344,8 @@ function worthHearing(run, total) {
 
 /** What will be run: nobody should have to go back to see it. */
 function beforehand(store) {
-  const said = store
-    .get("events")
-    .map((event) => event.answer?.sentence)
+  const said = guarded(store)
+    .map((each) => each.answer?.sentence)
     .filter(Boolean);
   return element(
     "section",
@@ -404,7 +354,7 @@ function beforehand(store) {
     element(
       "ul",
       { class: "list small" },
-      [...said, ...describe(store)].map((line) => element("li", {}, line)),
+      [...said, ...describe(store, { secrets: false })].map((line) => element("li", {}, line)),
     ),
     element(
       "p",

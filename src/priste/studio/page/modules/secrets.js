@@ -1,5 +1,46 @@
 // What places and secrets have to do with each other, and what somebody should know before a run.
 
+let numbers = 0;
+
+/** Secrets as the page holds them: their events by number, because names change. */
+export const secretsOf = (listed, events) =>
+  (listed ?? []).map(({ name, together = null, answers = null, every = null, guarantee = null }) => ({
+    id: (numbers += 1),
+    name,
+    together: together && events.filter((event) => together.includes(event.name)).map(({ id }) => id),
+    answers,
+    every,
+    guarantee,
+    answer: null,
+  }));
+
+/** Secrets as a setting has them. */
+export const secretsIn = (secrets, events) =>
+  secrets.map(({ name, together, answers, every, guarantee }) => ({
+    name,
+    ...(together
+      ? { together: events.filter(({ id }) => together.includes(id)).map((event) => event.name) }
+      : { answers, every }),
+    ...(guarantee ? { guarantee } : {}),
+  }));
+
+/** All that is guarded: events, and secrets of several. */
+export const guarded = (store) => [...store.get("events"), ...store.get("secrets")];
+
+/** What is guarded under a name, as the events that it is made of. */
+export function partsOf(store, name) {
+  const secret = store.get("secrets").find((each) => each.name === name);
+  if (!secret) return store.get("events").filter((event) => event.name === name);
+  if (secret.answers) return secret.answers;
+  return store.get("events").filter(({ id }) => secret.together.includes(id));
+}
+
+/** The events and the formulas of answers: all that may speak of a place. */
+export const spoken = (events, secrets = []) => [
+  ...events,
+  ...secrets.flatMap(({ answers }) => answers ?? []),
+];
+
 /** The names of the places that an event speaks of, as far as its picture or its tree tells. */
 export function placesIn({ shape = null, answer = null }) {
   if (shape) return shape.stages.map((stage) => stage.region);
@@ -18,7 +59,11 @@ export function placesIn({ shape = null, answer = null }) {
 const speaksOf = (event, name) =>
   event.shape || event.answer?.structure
     ? placesIn(event).includes(name)
-    : Boolean(event.formula?.includes(name));
+    : wordsOf(event.formula ?? "").includes(name);
+
+/** The names and quoted texts of a formula. */
+const wordsOf = (formula) =>
+  [...formula.matchAll(/"([^"]*)"|[\p{L}_][\p{L}\p{N}_-]*/gu)].map(([word, quoted]) => quoted ?? word);
 
 /** The names of all places that some secret speaks of. */
 export const secretPlaces = (regions, events) =>
@@ -39,10 +84,11 @@ export const secretOf = (events, name) =>
     ({ shape }) => shape?.kind === "presence" && shape.stages.length === 1 && shape.stages[0].region === name,
   );
 
-/** The cells that a secret is about. */
-export function cellsOf(event, regions) {
-  const names = new Set(placesIn(event ?? {}));
-  return new Set(regions.filter(({ name }) => names.has(name)).flatMap(({ cells }) => [...cells]));
+/** The cells that something guarded is about. */
+export function cellsOf(store, name) {
+  const parts = partsOf(store, name);
+  const regions = store.get("regions").filter((region) => parts.some((part) => speaksOf(part, region.name)));
+  return new Set(regions.flatMap(({ cells }) => [...cells]));
 }
 
 /**

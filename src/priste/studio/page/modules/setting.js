@@ -1,6 +1,7 @@
 // The setting: the policy as the server takes it, put together from what the page holds.
 
 import { unpacked } from "./api.js";
+import { guarded, secretsIn } from "./secrets.js";
 
 /** Everything that decides what is released, as one value to post. */
 export function settingOf(store) {
@@ -21,12 +22,14 @@ export function settingOf(store) {
     calibrator,
     ...(outside ? { outside } : {}),
     regions,
-    events: store.get("events").map(({ name, formula, every, guarantee: own }) => ({
+    events: store.get("events").map(({ name, formula, every, span, guarantee: own }) => ({
       name,
       formula,
       every,
+      ...(span ? { span } : {}),
       ...(own ? { guarantee: own } : {}),
     })),
+    secrets: secretsIn(store.get("secrets"), store.get("events")),
   };
 }
 
@@ -63,10 +66,10 @@ export function missing(store) {
   const { too_large: tooLarge } = store.get("world").against_many;
   if (tooLarge && isOneOfMany(store)) return tooLarge;
   if (!store.get("regions").some((region) => region.cells.length)) return "Paint a place on the map first.";
-  const events = store.get("events");
-  if (events.length === 0) return "Say what must stay deniable first.";
-  const wrong = events.find((event) => event.answer && !event.answer.ok);
+  const all = guarded(store);
+  if (all.length === 0) return "Say what must stay deniable first.";
+  const wrong = all.find((each) => each.answer && !each.answer.ok);
   if (wrong) return `“${wrong.name}” cannot be read yet: ${wrong.answer.problem.message.split("\n")[0]}`;
-  if (events.some((event) => !event.answer)) return "Reading what you wrote …";
+  if (all.some((each) => !each.answer)) return "Reading what you wrote …";
   return "";
 }

@@ -51,7 +51,7 @@ export function openStrip(store) {
       "ul",
       { class: "keys" },
       LEVEL_WORDS.map((words, level) =>
-        element("li", {}, element("span", { class: `box l-${level}` }), words),
+        element("li", {}, element("span", { class: `box level-${level}` }), words),
       ),
       element("li", {}, element("span", { class: "box event" }), "a secret speaks of this time"),
     ),

@@ -1,10 +1,13 @@
 // The week that was opened: its days, the secret in them, and, folded away, which days, cells and steps.
 
 import { button, choice, element, field, show } from "./elements.js";
+import { freeTone } from "./colours.js";
 import { openLive } from "./live.js";
+import { openSuggestions } from "./regions.js";
+import { guarded, spoken } from "./secrets.js";
 import { settingOf } from "./setting.js";
 import { weekPicture } from "./week_picture.js";
-import { dateWords, metres, percent, plural } from "./words.js";
+import { dateWords, lengthWords, metres, percent, plural } from "./words.js";
 import { loadWorld, nearestCity } from "./world.js";
 
 const CELLS = ["0.1", "0.2", "0.3", "0.5", "0.65", "1", "2", "5"];
@@ -16,6 +19,9 @@ const STEPS = [
   ["6h", "6 hours"],
 ];
 const WEEKS = [1, 2, 3, 4, 6, 8];
+
+/** How many places that are only suggested the picture of the days shows. */
+const STAYS = 2;
 
 /** Above so many people a list is searched by typing. */
 const MANY = 12;
@@ -39,6 +45,7 @@ export function openWeek(store, view, { open, api, close, openPolicy }) {
   show(
     view,
     element("h2", { tabindex: "-1" }, "This week"),
+    ground.person,
     whole,
     picture,
     secrets,
@@ -111,10 +118,10 @@ export function openWeek(store, view, { open, api, close, openPolicy }) {
     ground.update(world);
   });
 
-  store.watch(["world", "regions", "events"], () => {
+  store.watch(["world", "regions", "events", "secrets", "suggestions"], () => {
     const world = store.get("world");
     if (!world) return;
-    const events = store.get("events");
+    const events = guarded(store);
     const steps = [...new Set(events.flatMap((event) => (event.answer?.ok ? [...event.answer.steps] : [])))];
     show(
       picture,
@@ -122,8 +129,8 @@ export function openWeek(store, view, { open, api, close, openPolicy }) {
       weekPicture({
         clock: world.clock,
         cells: world.trace.cells,
-        regions: store.get("regions"),
-        events,
+        regions: [...store.get("regions"), ...stays(store)],
+        events: spoken(store.get("events"), store.get("secrets")),
         steps,
       }),
     );
@@ -197,7 +204,6 @@ export function openWeek(store, view, { open, api, close, openPolicy }) {
     const node = element(
       "div",
       { class: "list" },
-      person,
       element(
         "details",
         {},
@@ -254,12 +260,13 @@ export function openWeek(store, view, { open, api, close, openPolicy }) {
     };
     return {
       node,
+      person,
       update({ source, map, clock, setting }) {
         words.textContent = `${plural(map.columns, "column")} and ${plural(map.rows, "row")} of cells, ${plural(clock.steps, "step")}. Smaller cells and shorter steps say more and take longer.`;
         const cells = CELLS.map((each) => [each, metres(1000 * Number(each))]);
         const wide = String(map.cellSize);
         fill(size, options(cells, wide, metres(1000 * map.cellSize)), wide);
-        fill(step, options(STEPS, setting.clock.step, setting.clock.step), setting.clock.step);
+        fill(step, options(STEPS, setting.clock.step, lengthWords(setting.clock.step)), setting.clock.step);
         const long = String((clock.steps * clock.step_seconds) / 604800);
         const lengths = WEEKS.map((each) => [String(each), plural(each, "week")]);
         const days = Math.ceil(Number(long) * 7);
@@ -315,6 +322,21 @@ export function openWeek(store, view, { open, api, close, openPolicy }) {
     );
   }
   return endLive;
+}
+
+/** Where the person stays most and no place is yet: else the days of one of many people look empty. */
+function stays(store) {
+  const regions = [...store.get("regions")];
+  const known = [...store.get("world").trace.cells].filter((cell) => cell >= 0);
+  const held = new Set(regions.flatMap(({ cells }) => [...cells]));
+  if (2 * known.filter((cell) => held.has(cell)).length >= known.length) return [];
+  return openSuggestions(store)
+    .slice(0, STAYS)
+    .map(({ place }) => {
+      const stay = { name: `${place.name} (suggested)`, cells: place.cells, tone: freeTone(regions) };
+      regions.push(stay);
+      return stay;
+    });
 }
 
 /** The same stretch of time in steps of another length. */

@@ -59,6 +59,12 @@ export function times(leakage) {
 
 export const plural = (count, one, many = `${one}s`) => `${number(count, 0)} ${count === 1 ? one : many}`;
 
+/** A length of time as a policy writes it, in words: "5min" is "5 minutes". */
+export function lengthWords(text) {
+  const [, count, unit] = /^(\d+)(s|min|h|d)$/.exec(text) ?? [];
+  return unit ? plural(Number(count), { s: "second", min: "minute", h: "hour", d: "day" }[unit]) : text;
+}
+
 export const exact = (value, digits = 3) =>
   value === null || value === undefined ? "–" : Number.isFinite(value) ? number(value, digits) : "∞";
 

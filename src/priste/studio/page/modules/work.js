@@ -3,6 +3,7 @@
 
 import { eventOf } from "./events.js";
 import { regionOf } from "./regions.js";
+import { secretsIn, secretsOf } from "./secrets.js";
 
 const PAUSE = 400;
 
@@ -16,16 +17,20 @@ export function workOf(store) {
     regions: store
       .get("regions")
       .map(({ name, cells, shape, painted, tone }) => ({ name, cells, shape, painted, tone })),
-    events: store.get("events").map(({ name, formula, every, guarantee, example, made, shape, writer }) => ({
-      name,
-      formula,
-      every,
-      guarantee,
-      example,
-      made,
-      shape,
-      writer,
-    })),
+    secrets: secretsIn(store.get("secrets"), store.get("events")),
+    events: store
+      .get("events")
+      .map(({ name, formula, every, span, guarantee, example, made, shape, writer }) => ({
+        name,
+        formula,
+        every,
+        span,
+        guarantee,
+        example,
+        made,
+        shape,
+        writer,
+      })),
     run: run?.id ? { id: run.id, setting: run.setting, seed: run.seed } : null,
     saved: store.get("saved"),
   };
@@ -34,15 +39,17 @@ export function workOf(store) {
 /** Put kept work back over what was opened. */
 export function restore(store, work) {
   if (!work.protection) return;
+  const events = work.events.map((event) => ({
+    ...eventOf(event),
+    shape: event.shape,
+    ...(event.writer ? { writer: event.writer } : {}),
+  }));
   store.set({
     tab: work.tab ?? "week",
     protection: work.protection,
     regions: work.regions.map((region) => regionOf(region, region.tone)),
-    events: work.events.map((event) => ({
-      ...eventOf(event),
-      shape: event.shape,
-      ...(event.writer ? { writer: event.writer } : {}),
-    })),
+    events,
+    secrets: secretsOf(work.secrets, events),
     saved: work.saved ?? null,
     touched: true,
   });
@@ -56,9 +63,9 @@ export function isUnsaved(store) {
 
 /** What was made, as a text to compare. */
 function essence(store) {
-  const { protection, regions, events, run } = workOf(store);
-  const decided = events.map(({ name, formula, every }) => [name, formula, every]);
-  return JSON.stringify([protection, regions, decided, run?.id]);
+  const { protection, regions, events, secrets, run } = workOf(store);
+  const decided = events.map(({ name, formula, every, span }) => [name, formula, every, span]);
+  return JSON.stringify([protection, regions, decided, secrets, run?.id]);
 }
 
 /** Note that what was made is exported. */
@@ -72,7 +79,7 @@ export function keepWork(store, api) {
     timer = null;
     if (store.get("phase") === "bench") void api.post("/work", workOf(store), options).catch(() => {});
   };
-  store.watch(["world", "tab", "protection", "regions", "events", "run"], () => {
+  store.watch(["world", "tab", "protection", "regions", "events", "secrets", "run"], () => {
     if (store.get("phase") !== "bench" || !store.get("world")) return;
     clearTimeout(timer);
     timer = setTimeout(send, PAUSE);

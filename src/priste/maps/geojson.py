@@ -1,4 +1,4 @@
-"""Reading GeoJSON (RFC 7946): which points and polygons it holds.
+"""GeoJSON (RFC 7946): which points and polygons it holds, and cells of a map of the earth in it.
 
 Points and polygons count, also inside ``Multi…``, ``GeometryCollection``, ``Feature`` and
 ``FeatureCollection``. Anything else, lines included, is an error rather than left out.
@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
 
 from priste.arguments import check_float
 from priste.errors import InvalidParameter
 from priste.maps.projection import check_degrees
+
+if TYPE_CHECKING:
+    from priste.maps.grid import Grid
 
 DEEPEST_COLLECTION = 8
 """How deep collections may be nested."""
@@ -168,3 +174,55 @@ def _is_array(value: object) -> TypeGuard[Sequence[Any]]:
 
 def _broken(rule: str) -> InvalidParameter:
     return InvalidParameter(f"GeoJSON cannot be read: {rule}.", owner="GeoJSON")
+
+
+DECIMALS = 7
+"""Decimals of a degree: about a centimetre."""
+
+
+def cells_as_features(grid: Grid) -> dict[str, Any]:
+    """Return every cell as a feature with its number, row and column."""
+    features = [
+        {
+            "type": "Feature",
+            "id": cell,
+            "properties": {"cell": cell, "row": row, "column": column},
+            "geometry": {"type": "Polygon", "coordinates": [ring.tolist()]},
+        }
+        for cell, ring in zip(range(grid.size), _rings(grid, range(grid.size)), strict=True)
+        for row, column in [divmod(cell, grid.columns)]
+    ]
+    return {"type": "FeatureCollection", "features": features}
+
+
+def cells_as_geometry(grid: Grid, cells: Iterable[int]) -> dict[str, Any]:
+    """Return the area of some cells as one geometry."""
+    import json
+
+    import shapely
+
+    polygons = shapely.polygons(_rings(grid, list(cells)))
+    found: dict[str, Any] = json.loads(shapely.to_geojson(shapely.union_all(polygons)))
+    return found
+
+
+def _rings(grid: Grid, cells: Iterable[int]) -> NDArray[np.float64]:
+    """Return the corners of cells (k, 5, 2) as longitude and latitude, counter-clockwise.
+
+    Longitudes of a cell across 180° go on beyond it, so that its sides stay short.
+    """
+    if not grid.is_geographic:
+        raise InvalidParameter(
+            "This map is of the plane and has no longitudes, so it has no GeoJSON.",
+            hint="Make a map of the earth with Grid.covering.",
+        )
+    y, x = (np.arange(n + 1) * grid.cell_size for n in (grid.rows, grid.columns))
+    east, north = np.meshgrid(x, y)
+    lat, lon = grid.latlon_at(east.ravel(), north.ravel())
+    corners = np.round(np.stack([lon, lat], axis=1), DECIMALS)
+    row, column = np.divmod(np.array(list(cells), dtype=np.int64), grid.columns)
+    first, up = row * (grid.columns + 1) + column, grid.columns + 1
+    around = np.stack([first, first + 1, first + up + 1, first + up, first], axis=1)
+    rings: NDArray[np.float64] = corners[around]
+    rings[..., 0] = np.unwrap(rings[..., 0], period=360.0, axis=1)
+    return rings
