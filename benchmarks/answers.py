@@ -22,7 +22,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import mean
+from statistics import mean, stdev
 from time import process_time
 from typing import Any
 
@@ -50,6 +50,7 @@ from priste.traces.town import ada, residents
 
 RESULTS = Path(__file__).parent / "results" / "answers.json"
 SEEDS = 4
+TOWN_SEEDS = 12
 GEOLIFE_PEOPLE = ("036", "067", "082", "128")
 """People whose figures were looked at before."""
 EVENING = """
@@ -113,7 +114,7 @@ def town() -> list[dict[str, Any]]:
             if week == period
         }
         first, second = parts["treatment"], parts["evening"]
-        for seed in range(SEEDS):
+        for seed in range(TOWN_SEEDS):
             protector = policy.protector(rng=seed)
             for cell in cells:
                 protector.release(cell)
@@ -141,8 +142,9 @@ def town() -> list[dict[str, Any]]:
         found.append(
             {
                 "guarded": name,
-                "streams": SEEDS,
+                "streams": TOWN_SEEDS,
                 "mean_error_m": round(1000 * mean(errors)),
+                "standard_error_m": round(1000 * stdev(errors) / TOWN_SEEDS**0.5),
                 "both": round(max(both), 3),
                 "exactly_one": round(max(one), 3),
             }

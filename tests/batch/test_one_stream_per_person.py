@@ -14,7 +14,7 @@ from priste import MarkovModel, StateError
 from priste.batch import BatchReport, protect_file, protect_group, read_ledgers, workspace_of
 from priste.batch.workspace import MANIFEST
 from priste.policy import Policy, read_policy
-from priste.release import Ledger
+from priste.release import Ledger, Release
 from priste.results import audit_releases
 from priste.traces import Fix, Trace, read_traces, write_traces
 
@@ -73,26 +73,40 @@ def audit(
 
 
 def test_two_runs_that_told_too_much_together_stay_within_the_guarantee() -> None:
-    """Apart they reveal e**2.9 (a belief of 15 % becomes 76 %), as one stream no more than e**1."""
-    key = bytes([26]) * 32
+    """Apart some reveal more than e**2 (up to e**4.9), as one stream none more than e**1.
+
+    Where the first run alone reveals too much about the second visit, nothing more is released.
+    """
     one, two = policy_of(0), policy_of(1)
     fixes = fixes_of(PATH)
-    first = protect_group(table_of(fixes[:HALF_DAY]), one, key)
     later = table_of(fixes[HALF_DAY:])
-    apart = protect_group(later, two, key)
-    together = protect_group(later, two, key, earlier={"ada": first.outcomes[0].journal})
-    ledgers = [each.ledgers["ada"] for each in (first, apart, together)]
-    for ledger in ledgers:
-        assert max(release.leakage[0] for release in ledger) <= LIMIT + ROUNDING
-    leakage, before, after = audit(one.model, [ledgers[0], ledgers[1]], STEPS_OF_VISITS[0])
-    assert leakage > 2.5
-    assert (before < 0.15, after > 0.7) == (True, True)
-    for steps in STEPS_OF_VISITS[:2]:
-        assert audit(one.model, [ledgers[0], ledgers[2]], steps)[0] <= LIMIT + ROUNDING
-    last = ledgers[2][-1].leakage[0]  # what the ledger says counts the first half day as well
-    assert last == pytest.approx(
-        audit(one.model, [ledgers[0], ledgers[2]], STEPS_OF_VISITS[1])[0], abs=ROUNDING
-    )
+    revealed, gone_on = [], 0
+    for number in (1, 6, 10, 18, 26, 34, 42, 44):
+        key = bytes([number]) * 32
+        first = protect_group(table_of(fixes[:HALF_DAY]), one, key)
+        begun = first.ledgers["ada"]
+        apart = protect_group(later, two, key).ledgers["ada"]
+        for ledger in (begun, apart):
+            assert max(release.leakage[0] for release in ledger) <= LIMIT + ROUNDING
+        revealed.append(audit(one.model, [begun, apart], STEPS_OF_VISITS[0])[0])
+        together = protect_group(later, two, key, earlier={"ada": first.outcomes[0].journal})
+        before = audit(one.model, [begun, _silence(HALF_DAY)], STEPS_OF_VISITS[1])[0]
+        if before > LIMIT + ROUNDING:
+            assert "No further release can undo that" in together.problems["ada"]
+            continue
+        gone_on += 1
+        whole = [begun, together.ledgers["ada"]]
+        for steps in STEPS_OF_VISITS[:2]:
+            assert audit(one.model, whole, steps)[0] <= LIMIT + ROUNDING
+        last = whole[1][-1].leakage[0]  # what the ledger says counts the first half day as well
+        second = audit(one.model, whole, STEPS_OF_VISITS[1])[0]
+        assert last == pytest.approx(second, abs=ROUNDING)
+    assert max(revealed) > 2.0
+    assert gone_on >= 1
+
+
+def _silence(steps: int) -> Ledger:
+    return Ledger(("visit",), [Release(step, None, 0.0, (0.0,), 0) for step in range(steps)])
 
 
 GUARDED = TEXT.replace("sigma = 0.4", "sigma = 1.0").replace('\nguarded_hours = "off"', "")

@@ -96,7 +96,7 @@ def test_streams_swapped_together_with_their_lines_are_refused(begun: Path) -> N
     two.write_bytes(kept)
     swapped = dict(zip(digests, reversed(digests), strict=True))
     manifest.write_text(re.sub("|".join(digests), lambda found: swapped[found[0]], text))
-    refused(begun, "does not hold any more")
+    refused(begun, "who are no longer in the input")
 
 
 def test_a_stream_of_somebody_else_is_refused(begun: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_stream_of_somebody_else_is_refused(begun: Path) -> None:
     manifest = workspace_of(begun / "out.csv") / MANIFEST
     after = hashlib.sha256(one.read_bytes()).hexdigest()
     manifest.write_text(manifest.read_text().replace(before, after))
-    refused(begun, "is that of somebody else")
+    refused(begun, "is that of another person")
 
 
 def test_a_missing_journal_is_refused(begun: Path) -> None:
@@ -168,7 +168,7 @@ def test_another_key_is_refused(
 
 def test_people_who_are_gone_are_refused(begun: Path) -> None:
     """The input must still hold everybody."""
-    refused(begun, "1 users whom the input", {"ada": PATHS["ada"]})
+    refused(begun, "1 users who are no longer", {"ada": PATHS["ada"]})
 
 
 def test_a_workspace_that_was_removed_is_not_begun_anew(begun: Path) -> None:

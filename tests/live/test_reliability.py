@@ -255,7 +255,7 @@ def test_the_folder_or_point_of_somebody_else_is_refused(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("lost", "words"),
-    [("stream.json", "which tells when its steps were"), ("*.journal", "its journal is missing")],
+    [("stream.json", "which says when its steps were"), ("*.journal", "its journal is missing")],
 )
 def test_a_folder_that_lost_a_file_is_refused(tmp_path: Path, lost: str, words: str) -> None:
     """Without stream.json past releases would be dated anew; without the journal drawn anew."""

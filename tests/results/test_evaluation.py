@@ -108,7 +108,7 @@ def test_traces_are_compared_by_time() -> None:
     [
         (([0], [0]), "needs the 'grid'"),
         (([0, 1], [0]), "same people and steps"),
-        (([], []), "holds nobody"),
+        (([], []), "is empty"),
         (([0], [12]), "cells 0 to 11"),
         (([0], [-1]), "cells 0 to 11"),
         (([0], [True]), "cells 0 to 11"),

@@ -16,9 +16,8 @@ from priste.live.addresses import Reach
 from priste.policy import read_policy
 from priste.policy.draft.facts import zone_at
 
-CELLS_ACROSS = 18
-"""Cells along a side of the map: 400 with those off the map, and a release takes a tenth of a
-second."""
+CELLS_ACROSS = 17
+"""Cells along a side of the map, 361 with those off the map; odd, so that home is in one cell."""
 
 WEEKS = 2
 """How long the clock of the policy runs, for forecasts; the stream goes on after it for ever."""
