@@ -271,14 +271,18 @@ class Trial:
             events=[event.event for event in events],
             near_share=self.near_share,
             opened=self.opened,
-            dense=self.dense,
+            left_out=1.0 - self.share if self.dense else 0.0,
             on_step=on_step,
         )
 
     def row(self, each: Neighbour, cost: Cost) -> Row:
         """Return the row of a setting."""
-        share = float(self.followed().sum() / self.released.sum())
-        return Row(each.name, each.guarantee, cost, share, self.opened is not None)
+        return Row(each.name, each.guarantee, cost, self.share, self.opened is not None)
+
+    @property
+    def share(self) -> float:
+        """Which share of the releases is simulated."""
+        return float(self.followed().sum() / self.released.sum())
 
 
 def quick_forecast(

@@ -55,8 +55,8 @@ DENSE_SPREAD = 0.4
 """By how much more ln(mean error) spreads from person to person than over the streams of one
 forecast, everywhere and near the events: around people drawn from the model, and around an opened
 trace, whose guarded hours are not read. Chosen on the people ``SEEN`` of
-``python -m benchmarks.forecasts``. Of a dense trace a small part is followed: five runs of one
-person with 896 releases spread by 0.5."""
+``python -m benchmarks.forecasts``. Of a dense trace a part is followed: the spread is times the
+share that is not. Five runs of one person with 896 releases spread by 0.5."""
 
 OnStep = Callable[[], None]
 
@@ -178,8 +178,8 @@ class Simulation:
     stream; at others the stream is silent. ``events`` happen in turn to every second person that
     is drawn. ``near_share`` is the share of near steps
     in the time by which "everywhere" is weighed. With an ``opened`` trace every stream is of that
-    person; ``dense`` says that a small part of its many releases is followed. Equal seeds give
-    equal people and draws.
+    person; of a dense one the share ``left_out`` of its releases is not followed. Equal seeds
+    give equal people and draws.
     """
 
     def __init__(
@@ -191,7 +191,7 @@ class Simulation:
         events: Sequence[Guarded] = (),
         near_share: float | None = None,
         opened: OpenedTrace | None = None,
-        dense: bool = False,
+        left_out: float = 0.0,
         on_step: OnStep | None = None,
     ) -> None:
         self._policy = policy
@@ -202,7 +202,7 @@ class Simulation:
         self._seed, self._events = seed, list(events)
         self._near_share = near_share
         self._opened = opened
-        self._dense = dense
+        self._left_out = left_out
         self._on_step = on_step
         self._at_work: list[_Stream] = []
         self._ways: list[dict[str, Worth]] = []
@@ -299,8 +299,8 @@ class Simulation:
         more, more_near = DRAWN_SPREAD, DRAWN_SPREAD_NEAR
         if self._opened is not None:
             more, more_near = OPENED_SPREAD, OPENED_SPREAD_NEAR
-        if self._dense:
-            more = DENSE_SPREAD
+        if self._left_out:
+            more = DENSE_SPREAD * self._left_out
         near, far = ([getattr(worth, side) for worth in found] for side in ("near", "far"))
         return Metres(
             all=predictive([self._everywhere(worth) for worth in found], more),
