@@ -43,6 +43,10 @@ NOT_RUN = """\
 - **PrivTrace**, another maker of synthetic data, was not run.
 """
 
+PRIVKIT_NOT_RUN = """\
+- **Privkit's attacks** (OptimalHW, OmniHW, PEBA, TopN) are written and were not run for this page: `--privkit DIR`.
+"""
+
 
 def page(kept: dict[str, Any]) -> str:
     """Return the page in Markdown; a part that was not run is left out."""
@@ -64,7 +68,8 @@ def page(kept: dict[str, Any]) -> str:
         text += _zones(kept["zones"])
     if "qif" in kept:
         text += _qif(kept["qif"])
-    return text + NOT_RUN + _versions(kept)
+    not_run = NOT_RUN if "privkit" in kept else NOT_RUN + PRIVKIT_NOT_RUN
+    return text + not_run + _versions(kept)
 
 
 def _table(head: list[str], rows: list[list[str]]) -> str:
