@@ -406,18 +406,22 @@ def test_a_long_run_is_cancelled(tab: Tab, tmp_path: Path) -> None:
     assert tab.run(SMALL_SETTING, seed=1)[1]["done"]
 
 
-def test_a_studio_that_is_stopped_at_work_ends_without_a_word(tmp_path: Path) -> None:
+def test_a_studio_that_is_stopped_at_work_ends_without_a_word(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     """Ctrl-C while a run is made ends the command as at any other time, and leaves nothing."""
-    (tmp_path / "files").mkdir()
-    (tmp_path / "studio").mkdir()
-    studio = RunningStudio(tmp_path / "studio")
-    tab = Tab(studio)
-    tab.open_small_world(tmp_path / "files")
-    run = tab.post("runs", {"setting": LONG})["run"]
-    assert any(event == "started" for event, _ in tab.messages(run))
-    assert studio.stop() == 0, studio.printed()
+    folder = tmp_path_factory.mktemp("studio")  # sockets of workers need a short path
+    studio = RunningStudio(folder)
+    try:
+        tab = Tab(studio)
+        tab.open_small_world(tmp_path)
+        run = tab.post("runs", {"setting": LONG})["run"]
+        assert any(event == "started" for event, _ in tab.messages(run))
+    finally:
+        code = studio.stop()
+    assert code == 0, studio.printed()
     assert "Traceback" not in studio.printed()
-    assert [path.name for path in (tmp_path / "studio").iterdir()] == ["studio.log"]
+    assert [path.name for path in folder.iterdir()] == ["studio.log"]
 
 
 def test_a_run_whose_process_dies_leaves_the_page_alive(
