@@ -6,6 +6,7 @@ that something changed. ``PRISTE_FREE_EXAMPLES=1 make test`` draws new ones ever
 
 import gc
 import itertools
+import os
 import re
 import signal
 from collections import Counter
@@ -88,6 +89,11 @@ LONGEST_FIRST = (
     "tests/report/",
 )
 """What would set the length of a run if it began last, and what waits while others compute."""
+
+
+def pytest_runtest_setup() -> None:
+    """Forget what `priste live`, run in this process by an earlier test, asked of it."""
+    os.environ.pop("PRISTE_SPARE_MEMORY", None)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -80,10 +80,12 @@ def test_vector_tiles_are_drawn_in_the_colours_of_the_page(
     path = archive(tmp_path / "t.pmtiles", TileType.MVT, road, Compression.NONE, TILES)
     with own_studio(basemap=open_basemap(path)) as address, tab(chromium, address) as at:
         drop(at, week)
-        drawn = (
-            "[...document.querySelectorAll('#map canvas.leaflet-tile')].some(c =>"
-            " c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(v => v))"
-        )
+        # Each look reads a copy: Chromium complains of a canvas that is read several times.
+        drawn = """[...document.querySelectorAll('#map canvas.leaflet-tile')].some(c => {
+            const copy = new OffscreenCanvas(c.width, c.height).getContext("2d");
+            copy.drawImage(c, 0, 0);
+            return copy.getImageData(0, 0, c.width, c.height).data.some(v => v);
+        })"""
         at.until(drawn)
 
 
