@@ -71,7 +71,7 @@ class EventTrack:
 
     @property
     def any_prior(self) -> str:
-        """What adversaries learn whom the guarantee is not against; empty if there are none."""
+        """What adversaries learn against whom nothing is guaranteed; empty if there are none."""
         return any_prior_words(self.guarded)
 
     @property
@@ -90,7 +90,7 @@ class StreamReport:
     equal length. ``calibrator`` made the releases; None if that is unknown. ``against`` says whom
     the guarantee is against. ``usefulness`` and its ``strip`` of days are there when the truth was
     at hand, and so is ``population`` (m,), where people are: it may be made from traces of others.
-    ``own_places`` says that ``regions`` are the user's own, which is as telling as where they
+    ``own_places`` says that ``regions`` are the user's own, which reveals as much as where they
     were. ``outline`` holds lines in km, for context. ``continued`` says that the stream goes on
     from releases of earlier runs.
     """
