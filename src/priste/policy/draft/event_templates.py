@@ -94,7 +94,7 @@ class Guard:
         return replace(self, windows=windows, times=(*self.times, *shown))
 
     def rest_of(self, people: Sequence[Trace]) -> list[Trace]:
-        """Return what is left of traces outside the windows, without people who have no fix left."""
+        """Return what is left of traces outside the windows, without people who have none."""
         return [part for part in map(self.windows.outside, people) if part is not None]
 
 
