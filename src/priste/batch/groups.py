@@ -1,8 +1,8 @@
 """What is done with the fixes of some users: one pure function, wherever it runs.
 
 :func:`protect_group` reads no file, keeps no state, makes no request: the same fixes, policy and
-key give the same result in this process, in a pool, on a cluster, and when it is done twice. So engines
-(see :mod:`priste.batch.engines`) only decide where.
+key give the same result in this process, in a pool, on a cluster, and when it is done twice. So
+engines (see :mod:`priste.batch.engines`) only decide where.
 """
 
 from __future__ import annotations
