@@ -324,9 +324,6 @@ def test_a_full_disk(tmp_path: Path) -> None:
         subprocess.run(["umount", str(disk)], check=True)
 
 
-# Runs of earlier versions
-
-
 def test_progress_counts_users(tmp_path: Path) -> None:
     """One by one, to the last; also those whose parts were there already."""
     source = write_people(tmp_path, 4)

@@ -23,7 +23,7 @@ CELLS = {"ada": 0, "ben": 15}
 ROAMS = QUICK + '\n[adversary]\nknows = "population"\n'
 LIVES = QUICK.replace(
     'kind = "gaussian"\nsigma = 1.0',
-    'kind = "fit"\ntraces = "trips.csv"\nsigma = 1.0\nhome = "home"\nstay_home = 0.9\n'
+    'kind = "fit"\ntraces = "trips.csv"\nmemory = "none"\nhome = "home"\nstay_home = 0.9\n'
     'back_home = 0.4\nfamily = ["home"]',
 ).replace("[regions.home]\ncells = [0]", "[regions.home]\nown = true")
 LIVES = LIVES.replace("[guarantee]\n", '[guarantee]\nguarded_hours = "off"\n')

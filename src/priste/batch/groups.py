@@ -44,7 +44,8 @@ class Outcome:
     """What became of one user: a stream, or a ``problem`` for which nothing was released.
 
     ``journal`` is the stream as it is kept, empty if there is none. ``alike`` is equal for users
-    with equal true cells, and says nothing else to those without the key.
+    with equal true cells, and says nothing else to those without the key. ``lost`` says that the
+    problem is the end of a process, which is no fault of the user's data.
     """
 
     user: str | None
@@ -53,6 +54,7 @@ class Outcome:
     journal: bytes = field(default=b"", repr=False)
     kept: bool = True
     alike: str = ""
+    lost: bool = False
     errors: PersonErrors | None = field(default=None, repr=False)
 
     @property
@@ -188,7 +190,7 @@ def _outcome(
             b"" if stream.kept is None else stream.kept.to_bytes(),
             keeps_its_guarantees(own, stream.ledger),
             recognition.steps(None, cells) if len(set(cells)) > 1 else "",
-            errors_of(own, trace, stream.cells),
+            errors=errors_of(own, trace, stream.cells),
         )
     except (StateError, OSError, MemoryError):
         raise  # about what was kept, or the machine: not about this user's data
@@ -274,8 +276,8 @@ def check_kept(
         )
     if found.get("source") != wanted["source"]:
         raise StateError(
-            f"rows{whose} have changed in steps that it has already taken up. Rows may be added at "
-            "the end only"
+            f"rows{whose} have changed in steps that it has already taken up",
+            hint="Rows may be added at the end only",
         )
 
 
@@ -289,14 +291,16 @@ def _traces(table: Any) -> Iterator[tuple[str | None, Trace | None]]:
     missing = [name for name in ("user", "time", "lat", "lon") if name not in table.column_names]
     if missing:
         raise InvalidParameter(
-            f"The 'table' of protect_group must have the columns user, time, lat and lon. "
-            f"It lacks {', '.join(missing)}."
+            "must have the columns user, time, lat and lon",
+            parameter="table",
+            owner="protect_group",
+            hint=f"It lacks {', '.join(missing)}.",
         )
     times = table["time"]
     if pa.types.is_timestamp(times.type):
         if times.type.tz is None:
             raise InvalidParameter(
-                "The 'time' of a table must carry its zone. Got timestamps without one."
+                "must carry its zone", parameter="time", owner="table", got="timestamps without one"
             )
         times = times.cast(pa.timestamp("us", times.type.tz), safe=False).cast(pa.int64())
     clocks = _numbers(times, pa.int64(), np.iinfo(np.int64).min)

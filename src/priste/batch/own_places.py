@@ -74,8 +74,8 @@ def read_own_places(path: Path, names: Collection[str]) -> Iterator[OwnPlace]:
     for number, row in enumerate(_rows(path), start=1):
         if row["region"] not in names:
             raise TraceError(
-                f"Row {number} of {path.name} is about a region that the policy does not name. "
-                f"It has {', '.join(names) or 'none'}."
+                f"Row {number} of {path.name} is about a region that the policy does not name",
+                hint=f"It has {', '.join(names) or 'none'}.",
             )
         try:
             disc = float(row["lat"]), float(row["lon"]), float(row["radius_km"])
@@ -99,8 +99,8 @@ def places_in_columns(
     for region, column in columns.items():
         if region not in names:
             raise TraceError(
-                f"The policy does not name the region {region!r}. It has "
-                f"{', '.join(names) or 'none'}."
+                f"The policy does not name the region {region!r}",
+                hint=f"It has {', '.join(names) or 'none'}.",
             )
         for user, told in groupby(traces.texts(column), key=lambda pair: pair[0]):
             texts = [text for _, text in told]
@@ -152,6 +152,6 @@ def _check_columns(path: Path, names: Sequence[str]) -> None:
     missing = [name for name in COLUMNS if name not in names]
     if missing:
         raise TraceError(
-            f"The places of users, {path.name}, must have the columns {', '.join(COLUMNS)}. "
-            f"It lacks {', '.join(missing)}."
+            f"The places of users, {path.name}, must have the columns {', '.join(COLUMNS)}",
+            hint=f"It lacks {', '.join(missing)}.",
         )

@@ -113,7 +113,7 @@ def protect_file(
     need("traces", "Protecting files", "duckdb", "pyarrow")
     check_int(workers, "workers", least=1)
     if not 0.0 < sample <= 1.0:
-        raise InvalidParameter(f"The 'sample' must be > 0 and at most 1. Got {sample!r}.")
+        raise InvalidParameter("must be > 0 and at most 1", parameter="sample", value=sample)
     refuse_unsaid_places(policy, (place_columns or ()) if places is None else None)
     target = Destination.of(Path(destination), traces)
     _check_places(target, traces, places, overwrite)
@@ -269,8 +269,8 @@ def _gather(
     if missing:
         raise TraceError(
             f"There is no user {', '.join(map(repr, sorted(missing)))} in "
-            f"{traces.source.root.name}, which has {traces.report.users}. Are names written as "
-            "they are there?"
+            f"{traces.source.root.name}, which has {traces.report.users}",
+            hint="Are names written as they are there?",
         )
     if off_map:
         raise OutsideMap(
@@ -284,8 +284,8 @@ def _gather(
         raise TraceError(f"Nothing can be released: {NOTHING_USABLE}")
     if not gathering.users:
         raise TraceError(
-            f"The sample is empty: {traces.report.users} users are in "
-            f"{traces.source.root.name}. Take a larger share."
+            f"The sample is empty: {traces.report.users} users are in {traces.source.root.name}",
+            hint="Take a larger share.",
         )
     if not something:
         raise TraceError(nothing_to_release(policy, traces.source.root.name, *times))

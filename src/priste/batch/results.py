@@ -89,8 +89,8 @@ def beside(path: Path, suffix: str) -> Path:
     """Return the path beside a result with a suffix behind its name."""
     if not path.name:
         raise OutputError(
-            f"{str(path)!r} is a folder without a name of its own. Give the name of the "
-            "released file."
+            f"{str(path)!r} is a folder without a name of its own",
+            hint="Give the name of the released file.",
         )
     return path.with_name(path.name + suffix)
 

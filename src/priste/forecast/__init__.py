@@ -9,6 +9,7 @@ from priste.forecast.policy_cost import (
     Forecast,
     Row,
     forecast,
+    model_costs,
     quick_forecast,
     refined_forecast,
 )
@@ -27,6 +28,7 @@ __all__ = [
     "Row",
     "Suggestion",
     "forecast",
+    "model_costs",
     "quick_forecast",
     "refined_forecast",
     "suggest",

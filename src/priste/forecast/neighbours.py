@@ -21,21 +21,20 @@ if TYPE_CHECKING:
 BELIEF_CAP = 0.2
 """The belief that a neighbour guarantees not to be exceeded, if it is not exceeded already."""
 
-WITHOUT = "without the model "
-"""How the name of a setting with one model less begins."""
-
 
 @dataclass(frozen=True, eq=False)
 class Neighbour:
     """A policy, what makes it differ, and what it guarantees, in words.
 
     There is a release at every ``every``-th step only; at the others the stream is silent.
+    ``without`` names the model that is left out.
     """
 
     name: str
     guarantee: str
     policy: Policy
     every: int = 1
+    without: str | None = None
 
 
 def neighbour(name: str, policy: Policy, *, every: int = 1, more: str = "") -> Neighbour:
@@ -76,8 +75,9 @@ def without_models(policy: Policy) -> Iterator[Neighbour]:
     """Yield the policy without each of its models but the first: what that one costs."""
     for chosen in policy.chosen_models[1:]:
         rest = tuple(each for each in policy.chosen_models if each is not chosen)
-        name = f"{WITHOUT}{chosen.member or 'again'}"
-        yield neighbour(name, replace(policy, chosen_models=rest))
+        left_out = chosen.member or "again"
+        without = neighbour(f"without the model {left_out}", replace(policy, chosen_models=rest))
+        yield replace(without, without=left_out)
 
 
 def against(policy: Policy, knows: str) -> Policy:

@@ -55,8 +55,10 @@ def audit(
     if isinstance(released, BatchReport | str | Path):
         if mechanism is not None or alpha is not None or adversary is not None:
             raise InvalidParameter(
-                "A ledger states the table of each release and leakages against the adversary of "
-                "its policy: leave out mechanism, alpha and adversary."
+                "must be left out with a ledger, as 'alpha' and 'adversary': it states the "
+                "table of each release, and leakages against the adversary of its policy",
+                parameter="mechanism",
+                owner="audit",
             )
         true = () if truth is None else traces_of(truth, columns, zone)
         return _of_run(released, policy, users, true)

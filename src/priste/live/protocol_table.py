@@ -128,8 +128,8 @@ def _gathered(ways: Callable[[LiveProtocol], Mapping[str, Way]]) -> Mapping[str,
         for word, way in ways(protocol).items():
             if word in found:
                 raise InvalidParameter(
-                    f"Two live protocols claim {word!r}; the second is {protocol.name!r}. Remove "
-                    "one of the packages that register them."
+                    f"Two live protocols claim {word!r}; the second is {protocol.name!r}",
+                    hint="Remove one of the packages that register them.",
                 )
             found[word] = way
     return found

@@ -122,7 +122,8 @@ def lock_state(state: Path) -> int:
         raise StateError(str(problem)) from problem
     os.close(handle)
     raise StateError(
-        f"A priste live is running in {str(state)!r} already. Stop it, or choose another --state."
+        f"A priste live is running in {str(state)!r} already",
+        hint="Stop it, or choose another --state.",
     )
 
 
@@ -145,8 +146,8 @@ def read_status(state: Path) -> dict[str, Any]:
         datetime.fromisoformat(found["written"])
     except FileNotFoundError:
         raise StateError(
-            f"There is no service in {str(state)!r}: no status was ever written. Start one with "
-            "priste live, or name its folder with --state."
+            f"There is no service in {str(state)!r}: no status was ever written",
+            hint="Start one with priste live, or name its folder with --state.",
         ) from None
     except (ValueError, KeyError, TypeError, RecursionError) as problem:
         raise StateError(f"The status in {str(path)!r} cannot be read.") from problem

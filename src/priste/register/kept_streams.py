@@ -243,4 +243,4 @@ def _event(entry: Mapping[str, Any]) -> PolicyEvent:
 
 
 def _damaged(place: Path) -> StateError:
-    return StateError(f"{str(place)!r} is not a stream as it is kept. It was left as it is.")
+    return StateError(f"{str(place)!r} is not a stream as it is kept", hint="It was left as it is.")

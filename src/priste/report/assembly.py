@@ -68,7 +68,11 @@ def stream_report(
     if truth is not None:
         check_same_steps(truth, releases)
     if show_truth and truth is None:
-        raise InvalidParameter("To show the truth, give it: the file that was protected.")
+        raise InvalidParameter(
+            "must be given to be shown: the file that was protected",
+            parameter="truth",
+            owner="stream_report",
+        )
     guarded = audit_releases(policy, releases, beside=any_prior, on_event=on_event)
     alone = {} if uncalibrated is None else audit_releases(policy, uncalibrated, beside=False)
     # One event stands for all: it takes as long again for every other model.

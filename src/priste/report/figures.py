@@ -224,7 +224,10 @@ def save_figures(
     unknown = sorted(set(formats) - {"png", "pdf", "svg"})
     if unknown:
         raise InvalidParameter(
-            f"The 'formats' of save_figures must be among png, pdf, svg. Got {unknown}."
+            "must be among png, pdf, svg",
+            parameter="formats",
+            owner="save_figures",
+            got=f"{unknown}",
         )
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)

@@ -28,7 +28,9 @@ def read_outline(path: str | Path, grid: Grid) -> tuple[Line, ...]:
     what is not GeoJSON in degrees, or on a map of the plane.
     """
     if not grid.is_geographic:
-        raise InvalidParameter("An outline is in degrees; a map of the plane knows none.")
+        raise InvalidParameter(
+            "must be of a map of the earth: it is in degrees", parameter="outline"
+        )
     path = Path(path)
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
@@ -40,13 +42,14 @@ def read_outline(path: str | Path, grid: Grid) -> tuple[Line, ...]:
         ) from None
     if isinstance(document, dict) and not is_in_degrees(document.get("crs")):
         raise InvalidParameter(
-            f"The outline {str(path)!r} must be in longitudes and latitudes (WGS84). Its 'crs' "
-            "names another system; convert it first."
+            f"The outline {str(path)!r} must be in longitudes and latitudes (WGS84)",
+            hint="Its 'crs' names another system; convert it first.",
         )
     lines = [line for line in _lines(document, 0, path) if len(line) > 1]
     if not lines:
         raise InvalidParameter(
-            f"The outline {str(path)!r} holds no line and no polygon. Give GeoJSON with some."
+            f"The outline {str(path)!r} holds no line and no polygon",
+            hint="Give GeoJSON with some.",
         )
     near = [drawn for line in lines if (drawn := _on(grid, line))]
     thin = max(1, math.ceil(sum(map(len, near)) / MOST_POSITIONS))

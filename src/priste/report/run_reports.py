@@ -42,7 +42,11 @@ def run_reports(
     they must not be published.
     """
     if show_truth and traces is None:
-        raise InvalidParameter("To show true points, give the protected file with --input.")
+        raise InvalidParameter(
+            "must be given to show true points: the protected file",
+            parameter="traces",
+            owner="run_reports",
+        )
     if any_prior is None:
         any_prior = is_short(policy, ledgers)
     whose = of_user or (lambda user: policy)
@@ -118,8 +122,8 @@ def _truths(
     missing = [str(user) for user in ledgers if user not in found]
     if missing:
         raise TraceError(
-            f"{traces.source.root.name} holds no fixes of {', '.join(missing)[:200]}. "
-            "Give the file that was protected."
+            f"{traces.source.root.name} holds no fixes of {', '.join(missing)[:200]}",
+            hint="Give the file that was protected.",
         )
     return found
 

@@ -128,8 +128,10 @@ class StreamReport:
         wrong = {name: length for name, length in lengths.items() if length != steps}
         if wrong:
             raise InvalidParameter(
-                f"The sequences of a StreamReport must have one entry per step, {steps}. "
-                f"Got {wrong}."
+                f"must be as many as all other sequences have entries, {steps}",
+                parameter="times",
+                owner="StreamReport",
+                got=f"{wrong}",
             )
 
     @property

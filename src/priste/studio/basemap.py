@@ -45,8 +45,8 @@ class GeoJsonMap(Basemap):
     def __init__(self, path: Path) -> None:
         if path.stat().st_size > LARGEST_GEOJSON:
             raise InvalidParameter(
-                f"The basemap {path.name} is larger than {LARGEST_GEOJSON / 1e6:.0f} MB. Cut out "
-                "the town, or make a PMTiles file of it."
+                f"The basemap {path.name} is larger than {LARGEST_GEOJSON / 1000000.0:.0f} MB",
+                hint="Cut out the town, or make a PMTiles file of it.",
             )
         self._content = path.read_bytes()
         try:
@@ -160,9 +160,14 @@ def _unpacked(packed: bytes) -> bytes:
 def open_basemap(path: Path) -> Basemap:
     """Open the file of a basemap; InvalidParameter in words for anything else."""
     if not path.is_file():
-        raise InvalidParameter(f"There is no basemap {str(path)!r}.")
+        raise InvalidParameter("must be there", parameter="basemap", owner="studio")
     if path.suffix.lower() == ".pmtiles":
         return PmtilesMap(path)
     if path.suffix.lower() in (".geojson", ".json"):
         return GeoJsonMap(path)
-    raise InvalidParameter(f"A basemap is a .pmtiles or a .geojson file. Got {path.name!r}.")
+    raise InvalidParameter(
+        "must be a .pmtiles or a .geojson file",
+        parameter="basemap",
+        owner="studio",
+        value=path.name,
+    )

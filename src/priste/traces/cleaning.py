@@ -77,8 +77,9 @@ class ClockRange:
     def __post_init__(self) -> None:
         if not microseconds(self.earliest) < microseconds(self.latest):
             raise InvalidParameter(
-                "'earliest' must be before 'latest'. "
-                f"Got {self.earliest.isoformat()} and {self.latest.isoformat()}."
+                "must be before 'latest'",
+                parameter="earliest",
+                got=f"{self.earliest.isoformat()} and {self.latest.isoformat()}",
             )
 
 

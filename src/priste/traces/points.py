@@ -42,11 +42,14 @@ class ReleasedPoints:
     ) -> None:
         if point not in get_args(PointChoice):
             raise InvalidParameter(
-                f"A 'point' must be one of {get_args(PointChoice)}. Got {point!r:.40}."
+                f"must be one of {get_args(PointChoice)}", parameter="point", value=point
             )
         if not grid.is_geographic:
             raise InvalidParameter(
-                "Only a map of the earth can be written as coordinates. Make it with Grid.covering."
+                "must be a map of the earth, to be written as coordinates",
+                parameter="grid",
+                owner="ReleasedPoints",
+                hint="Make it with Grid.covering.",
             )
         self.timeline = timeline
         self.grid = grid
@@ -84,7 +87,10 @@ class ReleasedPoints:
     def _draw(self, cells: Sequence[int | None]) -> NDArray[np.float64]:
         if len(cells) > LARGEST_TIMELINE:
             raise InvalidParameter(
-                f"A stream may have at most {LARGEST_TIMELINE} steps. Got {len(cells)}."
+                f"must have at most {LARGEST_TIMELINE} steps",
+                parameter="released",
+                owner="ReleasedPoints",
+                got=f"{len(cells)}",
             )
         points = np.full((len(cells), 2), np.nan)
         steps = [step for step, cell in enumerate(cells) if cell is not None]
@@ -112,5 +118,6 @@ class ReleasedPoints:
                 return lat, lon
         raise InvalidParameter(
             f"Cells of {self.grid.cell_size} km are too small for coordinates of {DECIMALS} "
-            "decimals. Use point='centre' or larger cells."
+            "decimals",
+            hint="Use point='centre' or larger cells.",
         )

@@ -71,8 +71,8 @@ class Traces(Iterable[Trace]):
         tables = FORMATS[self.format].tables
         if tables is None:
             raise TraceError(
-                f"{self.source.root.name} is no table, so it has no {wanted}. Tables are CSV and "
-                "Parquet files."
+                f"{self.source.root.name} is no table, so it has no {wanted}",
+                hint="Tables are CSV and Parquet files.",
             )
         return tables
 
@@ -94,7 +94,8 @@ class Traces(Iterable[Trace]):
         trace = next(found)
         if next(found, None) is not None:
             raise TraceError(
-                f"{self.source.root.name} holds the traces of several users. Take them one by one."
+                f"{self.source.root.name} holds the traces of several users",
+                hint="Take them one by one.",
             )
         return trace
 
@@ -102,8 +103,8 @@ class Traces(Iterable[Trace]):
         """Raise :class:`TraceError` when a file changed since the source was found."""
         if self.source.stamp() != self._stamp:
             raise TraceError(
-                f"{self.source.root.name} changed while it was being read. "
-                "Let it come to rest, then read it again."
+                f"{self.source.root.name} changed while it was being read",
+                hint="Let it come to rest, then read it again.",
             )
 
 

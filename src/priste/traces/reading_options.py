@@ -96,8 +96,8 @@ class Columns:
         used = [name for name in settled.values() if name is not None]
         if len(set(used)) < len(used):
             raise TraceError(
-                f"The parts of a fix in {what} must be different columns. Got "
-                f"{', '.join(f'{part}={name}' for part, name in settled.items() if name)}."
+                f"The parts of a fix in {what} must be different columns",
+                got=f"{', '.join((f'{part}={name}' for part, name in settled.items() if name))}",
             )
         if settled["lat"] is None or settled["lon"] is None:
             chosen = self.geometry or points[0]
@@ -165,7 +165,9 @@ def _settle(
     if wanted is not None:
         if list(names).count(wanted) != 1:
             times = "more than once" if wanted in names else "not"
-            raise TraceError(f"The column {wanted!r} for '{part}' is {times} in {what}. {has}")
+            raise TraceError(
+                f"The column {wanted!r} for '{part}' is {times} in {what}", hint=f"{has}"
+            )
         return wanted
     likely = [name for name in names if alias_of(name) == part]
     if part in ("date", "until") or (optional and not likely):

@@ -72,13 +72,14 @@ def _in_archive(root: Path) -> list[SourceFile]:
         with zipfile.ZipFile(root) as archive:
             members = [each for each in archive.infolist() if not each.is_dir()]
     except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError):
-        raise TraceError(f"{root.name} is a broken archive. Unpack it yourself.") from None
+        raise TraceError(f"{root.name} is a broken archive", hint="Unpack it yourself.") from None
     unpacked = sum(each.file_size for each in members)
     if len(members) > MOST_IN_AN_ARCHIVE or unpacked > LARGEST_UNPACKED:
         raise TraceError(
-            f"{root.name} holds {len(members)} files of {unpacked / 1e9:.1f} GB; an archive may "
-            f"hold {MOST_IN_AN_ARCHIVE} of {LARGEST_UNPACKED / 1e9:.1f} GB. Unpack it, and read "
-            "the folder."
+            f"{root.name} holds {len(members)} files of {unpacked / 1000000000.0:.1f} GB; "
+            f"an archive may hold {MOST_IN_AN_ARCHIVE} of "
+            f"{LARGEST_UNPACKED / 1000000000.0:.1f} GB",
+            hint="Unpack it, and read the folder.",
         )
     found = []
     for each in sorted(members, key=lambda member: member.filename):

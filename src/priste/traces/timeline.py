@@ -97,11 +97,14 @@ class Timeline:
     def __init__(self, start: datetime, step: timedelta, zone: Zone = "UTC") -> None:
         if not isinstance(step, timedelta) or step <= timedelta(0):
             raise InvalidParameter(
-                f"The 'step' of a Timeline must be a timedelta > 0. Got {step!r:.60}."
+                "must be a timedelta > 0", parameter="step", owner="Timeline", value=step
             )
         if not isinstance(start, datetime):
             raise InvalidParameter(
-                f"The 'start' of a Timeline must be a datetime. Got {type(start).__name__}."
+                "must be a datetime",
+                parameter="start",
+                owner="Timeline",
+                got=f"{type(start).__name__}",
             )
         object.__setattr__(self, "step", step)
         object.__setattr__(self, "zone", zone_of(zone))
@@ -130,7 +133,8 @@ class Timeline:
         if step < 0:
             raise InvalidParameter(
                 f"{when.isoformat()} is before the start of the timeline, "
-                f"{self.time_of(0).isoformat()}. Start the timeline earlier."
+                f"{self.time_of(0).isoformat()}",
+                hint="Start the timeline earlier.",
             )
         return step
 
@@ -155,8 +159,10 @@ class Timeline:
         first, last = (self._edge(begin, latest=False), self._edge(end, latest=True))
         if last < first:
             raise InvalidParameter(
-                "The 'end' of steps_between must not be before its 'begin'. "
-                f"Got {begin.isoformat()} and {end.isoformat()}."
+                "must not be before its 'begin'",
+                parameter="end",
+                owner="steps_between",
+                got=f"{begin.isoformat()} and {end.isoformat()}",
             )
         if first == last:
             return range(0)
@@ -208,19 +214,21 @@ class Timeline:
         majority outside makes a gap).
         """
         if rule not in get_args(Rule):
-            raise InvalidParameter(f"A 'rule' must be one of {get_args(Rule)}. Got {rule!r:.40}.")
+            raise InvalidParameter(f"must be one of {get_args(Rule)}", parameter="rule", value=rule)
         if outside not in get_args(OutsideChoice):
             raise InvalidParameter(
-                f"'outside' must be one of {get_args(OutsideChoice)}. Got {outside!r:.40}."
+                f"must be one of {get_args(OutsideChoice)}", parameter="outside", value=outside
             )
         preferred = frozenset(guarded)
         if (rule == "any") != bool(preferred):
             raise InvalidParameter(
-                "The cells 'guarded' belong to rule='any', which needs them. "
-                f"Got rule={rule!r} and {len(preferred)} guarded cells."
+                "must be given with rule='any', and with no other rule",
+                parameter="guarded",
+                owner="Timeline.cells",
+                got=f"rule={rule!r} and {len(preferred)} guarded cells",
             )
         if longest_gap is not None and longest_gap <= timedelta(0):
-            raise InvalidParameter(f"'longest_gap' must be > 0. Got {longest_gap!r}.")
+            raise InvalidParameter("must be > 0", parameter="longest_gap", value=longest_gap)
         count = self._count(trace, steps)
         early = int(np.count_nonzero(self.steps_of(trace.until) < 0))
         late = int(np.count_nonzero(self.steps_of(trace.times) >= count))
@@ -295,13 +303,19 @@ class Timeline:
 
     def _instant(self, when: datetime) -> datetime:
         if not isinstance(when, datetime):
-            raise InvalidParameter(f"A time must be a datetime. Got {type(when).__name__}.")
+            raise InvalidParameter(
+                "must be a datetime",
+                parameter="when",
+                owner="Timeline",
+                got=f"{type(when).__name__}",
+            )
         if when.tzinfo is not None:
             return when
         found = readings(when, self.zone)
         if not found:
             raise InvalidParameter(
-                f"Clocks of {self.zone} skipped {when.isoformat()}. State a time they showed."
+                f"Clocks of {self.zone} skipped {when.isoformat()}",
+                hint="State a time they showed.",
             )
         return found[-1] if when.fold else found[0]
 

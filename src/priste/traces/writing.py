@@ -155,8 +155,8 @@ def _write(
 ) -> None:
     if known.write is None:
         raise TraceError(
-            f"Files of format {known.name} are read but not written. Write to a destination named "
-            ".gpx, .csv or .geojson."
+            f"Files of format {known.name} are read but not written",
+            hint="Write to a destination named .gpx, .csv or .geojson.",
         )
     single = not known.names_users and not draft.is_dir()
     known.write(_only_one(traces, known.name) if single else traces, draft, reading)
@@ -165,5 +165,7 @@ def _write(
 def _only_one(traces: Iterable[Trace], kind: str) -> Iterator[Trace]:
     for count, trace in enumerate(traces):
         if count:
-            raise TraceError(f"A file of format {kind} holds one user. Write a file for each.")
+            raise TraceError(
+                f"A file of format {kind} holds one user", hint="Write a file for each."
+            )
         yield trace

@@ -129,8 +129,8 @@ class Serving:
             except OSError as problem:
                 why = os.strerror(problem.errno or 0)
                 raise InvalidParameter(
-                    f"{address.shown} cannot be served: {why}. Stop the program that uses this "
-                    "address, or choose another port."
+                    f"{address.shown} cannot be served: {why}",
+                    hint="Stop the program that uses this address, or choose another port.",
                 ) from None
             self.port = tcp.sockets[0].getsockname()[1]
             server = tcp

@@ -31,7 +31,7 @@ def dialect_of(file: SourceFile) -> Dialect:
     with file.open() as opened:
         data = opened.read(_LONGEST_HEADER)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise TraceError(f"{file.name} is UTF-16 text. Save it as UTF-8.")
+        raise TraceError(f"{file.name} is UTF-16 text", hint="Save it as UTF-8.")
     if b"\0" in data:
         raise TraceError(f"{file.name} is not text, so it is not CSV.")
     try:

@@ -140,8 +140,8 @@ def _document(file: SourceFile) -> dict[str, Any]:
         raise TraceError(f"{file.name} is not UTF-8 text, as GeoJSON must be.") from None
     except json.JSONDecodeError as error:
         raise TraceError(
-            f"{file.name} is not JSON: it breaks at line {error.lineno}, column {error.colno}. "
-            "It may have been cut off."
+            f"{file.name} is not JSON: it breaks at line {error.lineno}, column {error.colno}",
+            hint="It may have been cut off.",
         ) from None
     except (RecursionError, ValueError):  # nested without end; a number of a million digits
         raise TraceError(f"{file.name} is not JSON that a person or program would write.") from None
@@ -152,8 +152,8 @@ def _document(file: SourceFile) -> dict[str, Any]:
         raise TraceError(f"{file.name} is JSON but no GeoJSON Feature or FeatureCollection.")
     if not is_in_degrees(document.get("crs")):
         raise TraceError(
-            f"{file.name} is in another coordinate system than WGS 84. Convert it to longitudes "
-            "and latitudes first."
+            f"{file.name} is in another coordinate system than WGS 84",
+            hint="Convert it to longitudes and latitudes first.",
         )
     return document
 

@@ -92,12 +92,14 @@ def _write_parquet(
 
 def _write_tdrive(traces: Iterable[Trace], target: Path, reading: ReadingOptions) -> None:
     if reading.zone is None:
-        raise TraceError("T-Drive lines hold clock times. State their zone, as 'Asia/Shanghai'.")
+        raise TraceError(
+            "T-Drive lines hold clock times", hint="State their zone, as 'Asia/Shanghai'."
+        )
     with target.open("w", encoding="utf-8", newline="\n") as out:
         for trace in traces:
             user = "0" if trace.user is None else trace.user
             if not user.isdigit():
-                raise TraceError(f"A user of T-Drive lines is a number. Got {user[:40]!r}.")
+                raise TraceError("A user of T-Drive lines is a number", value=user[:40])
             columns = trace.times.tolist(), _texts(trace.lon), _texts(trace.lat)
             for time, lon, lat in zip(*columns, strict=True):
                 out.write(f"{user},{utc_datetime(time).astimezone(reading.zone):%Y-%m-%d %H:%M:%S}")
