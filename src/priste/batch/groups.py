@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.batch.draws import Key, bits_of, point_bits
+from priste.batch.draws import Key, bits_of
 from priste.batch.own_places import Places, policy_with
 from priste.batch.streams import ProtectedStream, protect_stream
 from priste.errors import InvalidParameter, PristeError, StateError
@@ -150,7 +150,7 @@ def protect_group(
         )
         if on_user is not None:
             on_user()
-    return Group(tuple(outcomes), lambda: _rows(outcomes, policy, key, named))
+    return Group(tuple(outcomes), lambda: _rows(outcomes, policy))
 
 
 def _outcome(
@@ -337,7 +337,7 @@ def stretches(table: Any) -> dict[str | None, NDArray[np.int64]]:
     }
 
 
-def _rows(outcomes: Sequence[Outcome], policy: Policy, key: Key, named: str) -> Any:
+def _rows(outcomes: Sequence[Outcome], policy: Policy) -> Any:
     import pyarrow as pa
 
     schema = rows_schema()
@@ -345,10 +345,8 @@ def _rows(outcomes: Sequence[Outcome], policy: Policy, key: Key, named: str) -> 
     for each in outcomes:
         if not each.stream.ledger:
             continue
-        bits = point_bits(key, named, each.user) if policy.points == "random" else None
-        points = ReleasedPoints(
-            {each.user: each.stream.cells}, policy.timeline, policy.grid, policy.points, bits
-        ).of(each.user)
+        released = {each.user: each.stream.cells}
+        points = ReleasedPoints(released, policy.timeline, policy.grid).of(each.user)
         steps = np.flatnonzero(~np.isnan(points[:, 0]))
         times = [policy.timeline.middle_of(int(step)) for step in steps]
         parts.append(

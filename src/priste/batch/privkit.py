@@ -92,8 +92,6 @@ class PristePPM:
             {uid: [release.cell for release in ledger] for uid, ledger in self.ledgers.items()},
             self._policy.timeline,
             self._policy.grid,
-            self._policy.points,
-            self._seed,
         ).for_rows(uids, times)
         frame["obf_lat"] = points[:, 0]
         frame["obf_lon"] = points[:, 1]

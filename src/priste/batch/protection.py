@@ -174,18 +174,11 @@ def protect_file(
                 raise PristeError(f"Nothing could be released for anyone: {reason}")
             workspace.forget_secret()
             if target.in_parts:
-                writing = write_in_parts(parts, traces, target, policy, seed=seed, sampled=sample)
+                writing = write_in_parts(parts, traces, target, policy, sampled=sample)
             else:
                 write_ledgers(target.ledger, tuple(policy.events), Ledgers(parts))
                 workspace.wrote(target.ledger)
-                writing = write_one(
-                    parts,
-                    traces,
-                    target.path,
-                    policy,
-                    seed=seed,
-                    overwrite=overwrite,
-                )
+                writing = write_one(parts, traces, target.path, policy, overwrite=overwrite)
     except BaseException:
         if fresh and _is_unbegun(target.workspace):
             shutil.rmtree(target.workspace)

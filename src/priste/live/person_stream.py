@@ -373,7 +373,7 @@ class Stream:
             _ = self._protector.node.rule
 
     def _point(self, cell: int, step: int) -> Point:
-        lat, lon, accuracy, place = self._points.of(cell, self._bits)
+        lat, lon, accuracy, place = self._points.of(cell)
         return Point(
             self.person, step, self.policy.timeline.time_of(step), lat, lon, accuracy, place
         )

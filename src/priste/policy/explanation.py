@@ -183,13 +183,9 @@ def _what_a_step_means(policy: Policy) -> str:
             "An event is about one cell a step. A step counts as in a guarded place if a single "
             f"fix of its {length} was there; else it is the cell of the fix nearest to its middle."
         )
-    ways = {
-        "nearest": "the one of the fix nearest to its middle",
-        "majority": "the one with the most fixes",
-        "interpolated": "the one on the line between the fixes around its middle",
-    }
     return (
-        f"An event is about one cell a step: of each {length}, {ways[policy.rule]}. A visit that "
+        f"An event is about one cell a step: of each {length}, the one of the fix nearest to its "
+        "middle. A visit that "
         f"is shorter than {_duration(policy.timeline.step)} may therefore not count as having "
         "happened, and then it is not guarded. Shorter steps, or "
         'rule = "any" in [clock], close that.'

@@ -159,11 +159,6 @@ class Policy:
         return self.document.clock.rule
 
     @property
-    def points(self) -> Literal["centre", "random"]:
-        """Which point of a cell is released."""
-        return self.document.release.points
-
-    @property
     def outside(self) -> Outside:
         """What becomes of a fix off the map."""
         return self.document.release.outside

@@ -95,7 +95,7 @@ class ClockSection(Section):
     steps: Annotated[int, Field(gt=0, le=MOST_STEPS)] | None = None
     end: datetime | date | None = None
     zone: str = "UTC"
-    rule: Literal["nearest", "majority", "interpolated", "any"] = "nearest"
+    rule: Literal["nearest", "any"] = "nearest"
 
     @field_validator("step")
     @classmethod
@@ -306,7 +306,6 @@ class ReleaseSection(Section):
 
     calibrator: str = DEFAULT_CALIBRATOR
     no_guarantee: bool = False
-    points: Literal["centre", "random"] = "centre"
     outside: Outside = "refuse"
 
     @field_validator("calibrator")

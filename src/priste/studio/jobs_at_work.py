@@ -260,8 +260,6 @@ def export(order: ExportOrder, tell: Tell) -> Made:
                 {user: [release.cell for release in made.ledger]},
                 own.timeline,
                 own.grid,
-                point=own.points,
-                rng=made.order.seed,
             )
             content = _files_of(target)
         elif order.what == "ledger":

@@ -20,7 +20,7 @@ from priste.maps import Cells, Grid
 from priste.traces.fixes import Trace, microseconds, utc_datetime
 from priste.traces.zones import Zone, jump_over, readings, zone_of
 
-Rule = Literal["nearest", "majority", "interpolated", "any"]
+Rule = Literal["nearest", "interpolated", "any"]
 OutsideChoice = Literal["refuse", "nearest", "gap"]
 
 CellOfEachStep: TypeAlias = Sequence[int | None]
@@ -200,8 +200,6 @@ class Timeline:
 
         - ``nearest``: the cell of the fix nearest in time to the middle of the step (the earlier
           one of two);
-        - ``majority``: the cell with the most fixes in the step (the one seen first of several); a
-          stay counts at its ends and at the middle of the step;
         - ``interpolated``: the cell at the middle of the step on the straight line between the
           fixes around it, when those are at most ``longest_gap`` apart (two steps by default);
           else as ``nearest``;
@@ -210,8 +208,7 @@ class Timeline:
 
         A step without a fix is None, except that ``interpolated`` crosses it when its neighbours
         are close enough. ``outside`` says what a position off the map does: ``refuse`` raises
-        :class:`OutsideMap`, ``nearest`` takes the border cell, ``gap`` counts as no cell (a
-        majority outside makes a gap).
+        :class:`OutsideMap`, ``nearest`` takes the border cell, ``gap`` counts as no cell.
         """
         if rule not in get_args(Rule):
             raise InvalidParameter(f"must be one of {get_args(Rule)}", parameter="rule", value=rule)
@@ -240,11 +237,8 @@ class Timeline:
         if inside.any():
             cells, missed = _cells_at(grid, trace.lat[inside], trace.lon[inside], outside)
             held, times = numbers[inside], trace.times[inside]
-            if rule == "majority":
-                _put_majority(found, held, cells, grid.size)
-            else:
-                first = np.isin(cells, np.fromiter(preferred, dtype=np.int64))
-                self._put_nearest(found, held, cells, times, first)
+            first = np.isin(cells, np.fromiter(preferred, dtype=np.int64))
+            self._put_nearest(found, held, cells, times, first)
         if rule == "interpolated":
             gap = 2 * self._length if longest_gap is None else longest_gap // _MICROSECOND
             missed += self._put_interpolated(found, trace, grid, outside, gap)
@@ -337,18 +331,6 @@ class Timeline:
                 hint="Check its start and the length of a step, or state the number of steps.",
             )
         return count
-
-
-def _put_majority(
-    found: NDArray[np.int64], steps: NDArray[np.int64], cells: NDArray[np.int64], size: int
-) -> None:
-    pairs, first, counts = np.unique(
-        steps * (size + 1) + (cells + 1), return_index=True, return_counts=True
-    )
-    pair_steps, pair_cells = pairs // (size + 1), pairs % (size + 1) - 1
-    order = np.lexsort((first, -counts, pair_steps))
-    chosen = order[np.unique(pair_steps[order], return_index=True)[1]]
-    found[pair_steps[chosen]] = pair_cells[chosen]
 
 
 def _cells_at(

@@ -12,13 +12,12 @@ import numpy as np
 from priste.atomic_files import atomic_output, check_apart
 from priste.errors import TraceError
 from priste.maps import Grid
-from priste.randomness import BitSource, Seed
 from priste.traces.cleaning import ClockRange
 from priste.traces.fixes import Trace, microseconds
 from priste.traces.formats.contract import TraceFormat
 from priste.traces.formats.known import FORMATS
 from priste.traces.formats.recognition import format_named, format_of_name
-from priste.traces.points import PointChoice, Released, ReleasedPoints
+from priste.traces.points import Released, ReleasedPoints
 from priste.traces.reading import Traces
 from priste.traces.reading_options import Columns, ReadingOptions
 from priste.traces.timeline import Timeline
@@ -44,14 +43,12 @@ def write_released(
     timeline: Timeline,
     grid: Grid,
     *,
-    point: PointChoice = "centre",
-    rng: Seed | BitSource = None,
     overwrite: bool = False,
 ) -> WritingReport:
     """Write released positions in the format of a source: one record per step, at its middle.
 
     ``released`` gives each user's released cell of each step of ``timeline``. A point is the
-    ``centre`` of the released cell or a ``random`` point of it. Nothing of the input is written but
+    centre of the released cell. Nothing of the input is written but
     its users, its format, and the names of the columns of tables. A format that is only read is
     written as the one that the name of the destination guarantees.
 
@@ -59,7 +56,7 @@ def write_released(
     only with ``overwrite``; a folder only when empty. Raises :class:`OutputError` otherwise.
     """
     target, source, reading = Path(destination), traces.source, traces.reading
-    points = ReleasedPoints(released, timeline, grid, point, rng)
+    points = ReleasedPoints(released, timeline, grid)
     check_apart({"destination": target}, {"input": source.root})
     traces.check_unchanged()
     known = _written_as(traces, target)
@@ -72,7 +69,7 @@ def write_released(
 
     def of(user: str | None) -> Trace | None:
         nonlocal written
-        places = points.draw(user)  # each user is asked for once
+        places = points.of(user)
         steps = np.flatnonzero(~np.isnan(places[:, 0]))
         written += len(steps)
         if not len(steps):
