@@ -6,7 +6,6 @@ import base64
 import dataclasses
 import itertools
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -419,15 +418,12 @@ def post(live: InThread, step: int) -> None:
     live.do(live.person.take(fix_of(step)))
 
 
-@pytest.mark.parametrize("kind", ["nmea+file", "nmea+tcp", "nmea+udp", "nmea+serial", "replay"])
+@pytest.mark.parametrize("kind", ["nmea+tcp", "nmea+udp", "replay"])
 def test_receivers_of_other_kinds(tmp_path: Path, kind: str, expected: Points) -> None:
-    """Sentences from a file, over TCP, UDP and a serial line, and a recorded trace: the same."""
+    """Sentences over TCP and UDP, and a recorded log: the same."""
     log = track(tmp_path / "track.nmea")
     port = free_port()
-    place = str(log) if kind in ("nmea+file", "replay") else ""
-    if kind == "nmea+serial":
-        device, line = os.openpty()
-        place = os.ttyname(line)
+    place = str(log) if kind == "replay" else ""
     address = f"{kind}://{place}" if place else f"{kind}://127.0.0.1:{port}"
     chosen = settings(tmp_path, inputs=(address,))
     if kind == "nmea+tcp":
@@ -445,9 +441,6 @@ def test_receivers_of_other_kinds(tmp_path: Path, kind: str, expected: Points) -
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
                 for line in [b"\xff\x00", *log.read_bytes().splitlines(keepends=True)]:
                     out.sendto(line, ("127.0.0.1", port))
-        if kind == "nmea+serial":
-            wait_for(lambda: live.person.inputs[0].state == "connected", "the device is open")
-            os.write(device, log.read_bytes())
         wait_for(lambda: step_of(live) >= STEPS - 2, "all steps are released")
         assert live.person.latest is not None
         assert (live.person.latest.lat, live.person.latest.lon) == expected[STEPS - 2]
@@ -456,9 +449,6 @@ def test_receivers_of_other_kinds(tmp_path: Path, kind: str, expected: Points) -
         assert points == expected[: STEPS - 1]
     if kind == "nmea+tcp":
         server.close()
-    if kind == "nmea+serial":
-        os.close(device)
-        os.close(line)
 
 
 def test_the_command_survives_being_killed(tmp_path: Path, expected: Points) -> None:

@@ -27,7 +27,7 @@ from priste.release import Ledger
 from priste.results import PersonErrors, keeps_its_guarantees, person_errors, true_steps
 from priste.results.audits import cells_of_outputs
 from priste.traces import Trace
-from priste.traces.cleaning import ClockRange, RawFixes, clean
+from priste.traces.cleaning import RawFixes, clean
 from priste.traces.points import ReleasedPoints
 from priste.traces.record_problems import Tally
 
@@ -166,7 +166,9 @@ def _outcome(
 ) -> Outcome:
     try:
         if trace is None:
-            raise InvalidParameter(NOTHING_USABLE)
+            raise InvalidParameter(
+                NOTHING_USABLE, hint="Say how times are written (--column), or leave this user out."
+            )
         past = None if journal is None else KeptStream.read(journal, Path(f"<{user}>"))
         own, cells = true_cells(policy, trace, places, past)
         if not cells:
@@ -265,14 +267,20 @@ def check_kept(
     wanted = belongs_to(recognition, policy, user, cells[: kept.steps], places)
     found = kept.binding
     if found.get("user") != wanted["user"]:
-        raise StateError(f"the stream{whose} is that of another person")
+        raise StateError(
+            f"the stream{whose} is that of another person", hint="Give each person one name."
+        )
     if found.get("policy") != wanted["policy"]:
         return
     if found.get("places") != wanted["places"]:
-        raise StateError(f"the places{whose} have changed, so what was guaranteed is about others")
+        raise StateError(
+            f"the places{whose} have changed, so what was guaranteed is about others",
+            hint="State the places as they were.",
+        )
     if len(cells) < kept.steps:
         raise StateError(
-            f"it released {kept.steps} steps{whose}, and the input now ends after {len(cells)}"
+            f"it released {kept.steps} steps{whose}, and the input now ends after {len(cells)}",
+            hint="Give all of the input that was released.",
         )
     if found.get("source") != wanted["source"]:
         raise StateError(
@@ -310,7 +318,7 @@ def _traces(table: Any) -> Iterator[tuple[str | None, Trace | None]]:
         ends = _numbers(table["until"], pa.int64(), np.iinfo(np.int64).min)
     for user, rows in stretches(table).items():
         raw = RawFixes(clocks[rows], lat[rows], lon[rows], None if ends is None else ends[rows])
-        yield user, clean(user, raw, ClockRange(), Tally())
+        yield user, clean(user, raw, Tally())
 
 
 def _numbers(column: Any, kind: Any, missing: float) -> NDArray[Any]:

@@ -43,7 +43,8 @@ def policy_with(policy: Policy, places: Places) -> Policy:
     if unclear:
         raise InvalidParameter(
             f"The rows of this user do not agree about {', '.join(unclear)}, or say it in another "
-            "way than 'latitude longitude radius_km'."
+            "way than 'latitude longitude radius_km'.",
+            hint="Say it once for each region.",
         )
     return with_regions(
         policy,
@@ -83,7 +84,8 @@ def read_own_places(path: Path, names: Collection[str]) -> Iterator[OwnPlace]:
                 raise ValueError
         except ValueError:
             raise TraceError(
-                f"Row {number} of {path.name}: lat, lon and radius_km must be numbers."
+                f"Row {number} of {path.name}: lat, lon and radius_km must be numbers.",
+                hint="Mend the row, or leave it out.",
             ) from None
         yield row["user"] or None, row["region"], disc
 
@@ -144,7 +146,8 @@ def _rows(path: Path) -> Iterator[Mapping[str, str]]:
         raise
     except (OSError, UnicodeDecodeError, csv.Error, pa.ArrowException):
         raise TraceError(
-            f"The places of users, {path.name}, cannot be read as a CSV or Parquet table."
+            f"The places of users, {path.name}, cannot be read as a CSV or Parquet table.",
+            hint="Is it the right file?",
         ) from None
 
 

@@ -78,9 +78,14 @@ def checked_bytes(path: Path, expected: str) -> bytes:
     try:
         data = path.read_bytes()
     except OSError as problem:
-        raise StateError(f"{path.name} cannot be read: {problem.strerror}") from None
+        raise StateError(
+            f"{path.name} cannot be read: {problem.strerror}", hint="Restore it from a copy."
+        ) from None
     if checksum(data) != expected:
-        raise StateError(f"{path.name} is not what it wrote: it was changed, swapped or damaged")
+        raise StateError(
+            f"{path.name} is not what it wrote: it was changed, swapped or damaged",
+            hint="Restore it from a copy.",
+        )
     return data
 
 
@@ -103,7 +108,9 @@ def _columns(data: bytes, *names: str) -> list[list[Any]]:
         table = pq.read_table(io.BytesIO(data), columns=list(names))
         return [table[name].to_pylist() for name in names]
     except (pa.ArrowException, OSError, KeyError, ValueError):
-        raise StateError("a part is not a table of streams") from None
+        raise StateError(
+            "a part is not a table of streams", hint="Restore it from a copy."
+        ) from None
 
 
 @dataclass(frozen=True)

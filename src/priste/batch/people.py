@@ -42,14 +42,12 @@ def nothing_to_release(policy: Policy, source: str, earliest: int, latest: int) 
     if last < begin or first >= end:
         return (
             f"Nothing in {source} can be released: its fixes are from {_said(first)} to "
-            f"{_said(last)}, and the clock of the policy runs from {_said(begin)} to {_said(end)}. "
-            "Is this the right file? If so, change the [clock]."
+            f"{_said(last)}, and the clock of the policy runs from {_said(begin)} to {_said(end)}"
         )
     return (
         f"Nothing in {source} can be released: no fix lies within the clock of the policy, "
         f"{_said(begin)} to {_said(end)}, outside guarded hours, and on its map of "
-        f"{policy.grid.rows} by {policy.grid.columns} cells. Is this the right file? If so, change "
-        "[clock] or [map]."
+        f"{policy.grid.rows} by {policy.grid.columns} cells"
     )
 
 

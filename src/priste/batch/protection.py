@@ -171,7 +171,10 @@ def protect_file(
             totals = parts.totals()
             if not totals.users:
                 reason = next(iter(parts.problems(1).values()), "no fix lies within the clock.")
-                raise PristeError(f"Nothing could be released for anyone: {reason}")
+                raise PristeError(
+                    f"Nothing could be released for anyone: {reason}",
+                    hint="Change the policy, or the input.",
+                )
             workspace.forget_secret()
             if target.in_parts:
                 writing = write_in_parts(parts, traces, target, policy, sampled=sample)
@@ -274,14 +277,17 @@ def _gather(
             "takes part (--user).",
         )
     if gathering.unusable and not gathering.users:
-        raise TraceError(f"Nothing can be released: {NOTHING_USABLE}")
+        raise TraceError(f"Nothing can be released: {NOTHING_USABLE}", hint="Is it the right file?")
     if not gathering.users:
         raise TraceError(
             f"The sample is empty: {traces.report.users} users are in {traces.source.root.name}",
             hint="Take a larger share.",
         )
     if not something:
-        raise TraceError(nothing_to_release(policy, traces.source.root.name, *times))
+        raise TraceError(
+            nothing_to_release(policy, traces.source.root.name, *times),
+            hint="Is this the right file? If so, change [clock] or [map].",
+        )
     return outside
 
 

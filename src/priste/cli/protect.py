@@ -200,7 +200,8 @@ def protect(
 
     if output is None and not source.name:
         raise InvalidParameter(
-            f"{str(source)!r} has no name of its own to release it beside: choose one with -o."
+            f"{str(source)!r} has no name of its own to release it beside",
+            hint="Choose one with -o.",
         )
     traces = reading.open(source)
     destination = output or beside(source, released_suffix(traces))

@@ -14,7 +14,6 @@ from priste.forecast.policy_cost import (
     refined_forecast,
 )
 from priste.forecast.simulation import Cost, Metres
-from priste.forecast.suggestion import Suggestion, suggest
 
 __all__ = [
     "DEFAULT_RUNS",
@@ -26,10 +25,8 @@ __all__ = [
     "Forecast",
     "Metres",
     "Row",
-    "Suggestion",
     "forecast",
     "model_costs",
     "quick_forecast",
     "refined_forecast",
-    "suggest",
 ]

@@ -98,6 +98,9 @@ def _of_run(
         loaded = loaded_policy(files.policy(given) if given is None else given)
     missing = [user for user in users if user not in ledgers]
     if missing:
-        raise LedgerError(f"Nothing was released for {', '.join(missing)}.")
+        raise LedgerError(
+            f"Nothing was released for {', '.join(missing)}.",
+            hint="Are names written as they are in the ledger?",
+        )
     chosen = [user for user in ledgers if not users or user in users]
     return audit_ledgers(loaded, {user: ledgers[user] for user in chosen}, traces=true)

@@ -175,9 +175,10 @@ def read_shares(path: Path, grid: Grid) -> NDArray[np.float64]:
                 cell, share = int(row["cell"]), float(row["share"])
                 if not 0 <= cell < grid.size or not 0.0 <= share <= 1.0:
                     raise InvalidParameter(
-                        f"Line {number} of {path.name}: the cell must be 0 to {grid.size - 1} and "
-                        "the share 0 to 1",
+                        f"must have cells 0 to {grid.size - 1} and shares 0 to 1, in line {number} "
+                        f"of {path.name}",
                         got=f"{cell} and {share:g}",
+                        parameter="population",
                     )
                 shares[cell] += share
     except OSError as error:
@@ -195,6 +196,8 @@ def read_shares(path: Path, grid: Grid) -> NDArray[np.float64]:
     total = float(shares.sum())
     if abs(total - 1.0) > SHARES_TOLERANCE:
         raise InvalidParameter(
-            f"The shares of {path.name} must sum to 1", got=f"a sum of {total:.6g}"
+            f"must have shares that sum to 1, in {path.name}",
+            got=f"a sum of {total:.6g}",
+            parameter="population",
         )
     return shares / total

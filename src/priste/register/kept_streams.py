@@ -211,7 +211,9 @@ class KeptStream:
         try:
             entries += [entry_from_json(record, likelihoods, against) for record in self.records]
         except (KeyError, TypeError, ValueError) as problem:
-            raise StateError(f"A kept stream cannot be read: {problem}.") from problem
+            raise StateError(
+                f"A kept stream cannot be read: {problem}.", hint="Restore it from a copy."
+            ) from problem
         shown = [
             replace(
                 entry,

@@ -81,7 +81,10 @@ class Recognition:
         try:
             key = path.read_bytes()
         except OSError as problem:
-            raise StateError(f"{str(path)!r} cannot be read: {problem.strerror}.") from None
+            raise StateError(
+                f"{str(path)!r} cannot be read: {problem.strerror}.",
+                hint="Make it readable for this user.",
+            ) from None
         if len(key) != 32:
             raise StateError(
                 f"{str(path)!r} is not a key of priste",

@@ -2,7 +2,6 @@
 
 from priste.report.assembly import stream_report, uncalibrated_releases
 from priste.report.figures import figures_of, save_figures
-from priste.report.outline import read_outline
 from priste.report.page import render, write_html
 from priste.report.run_reports import MOST_SHOWN, choose_ledgers, is_short, run_reports
 from priste.report.stream_report import EventTrack, StreamReport
@@ -14,7 +13,6 @@ __all__ = [
     "choose_ledgers",
     "figures_of",
     "is_short",
-    "read_outline",
     "render",
     "run_reports",
     "save_figures",

@@ -270,7 +270,10 @@ def audit_traces(
         if on_audited is not None:
             on_audited(number, number)
     if not found:
-        raise InvalidParameter(f"{name} holds no fixes of {', '.join(users)}.")
+        raise InvalidParameter(
+            f"{name} holds no fixes of {', '.join(users)}.",
+            hint="Are names written as they are there?",
+        )
     return _with_other_models(
         PolicyAudit(
             policy,

@@ -52,10 +52,13 @@ class GeoJsonMap(Basemap):
         try:
             found = json.loads(self._content)
         except (ValueError, RecursionError):
-            raise InvalidParameter(f"The basemap {path.name} is not GeoJSON.") from None
+            raise InvalidParameter(
+                f"The basemap {path.name} is not GeoJSON.", hint="Is it the right file?"
+            ) from None
         if not isinstance(found, dict) or found.get("type") not in ("FeatureCollection", "Feature"):
             raise InvalidParameter(
-                f"The basemap {path.name} must be a GeoJSON Feature or FeatureCollection."
+                f"The basemap {path.name} must be a GeoJSON Feature or FeatureCollection.",
+                hint="Is it the right file?",
             )
 
     def describe(self) -> dict[str, Any]:
@@ -80,10 +83,15 @@ class PmtilesMap(Basemap):
                 self._reader: Any = archives.Reader(archives.MmapSource(file))
             self._header = self._reader.header()
         except Exception:
-            raise InvalidParameter(f"The basemap {path.name} is not a PMTiles archive.") from None
+            raise InvalidParameter(
+                f"The basemap {path.name} is not a PMTiles archive.", hint="Is it the right file?"
+            ) from None
         self._type = self._header["tile_type"].name
         if self._type not in _MEDIA and self._type != "MVT":
-            raise InvalidParameter(f"The basemap {path.name} holds tiles of an unknown kind.")
+            raise InvalidParameter(
+                f"The basemap {path.name} holds tiles of an unknown kind.",
+                hint="Take images or vector tiles (MVT).",
+            )
 
     def describe(self) -> dict[str, Any]:
         """Return the kind, the zooms and the bounds."""
@@ -142,7 +150,9 @@ def geojson_of_tile(tile: bytes, zoom: int, column: int, row: int) -> bytes:
         found = {"type": "FeatureCollection", "features": features}
         return json.dumps(found, separators=(",", ":"), allow_nan=False).encode()
     except (DecodeError, ArithmeticError, AssertionError, IndexError, ValueError, RecursionError):
-        raise InvalidParameter("A tile of the basemap is damaged.") from None
+        raise InvalidParameter(
+            "A tile of the basemap is damaged.", hint="Take it from its source again."
+        ) from None
 
 
 def _unpacked(packed: bytes) -> bytes:
@@ -151,9 +161,13 @@ def _unpacked(packed: bytes) -> bytes:
         try:
             found = file.read(LARGEST_TILE + 1)
         except (OSError, EOFError, zlib.error):
-            raise InvalidParameter("A tile of the basemap is damaged.") from None
+            raise InvalidParameter(
+                "A tile of the basemap is damaged.", hint="Take it from its source again."
+            ) from None
     if len(found) > LARGEST_TILE:
-        raise InvalidParameter("A tile of the basemap is too large.")
+        raise InvalidParameter(
+            "A tile of the basemap is too large.", hint="Make its file with smaller tiles."
+        )
     return found
 
 

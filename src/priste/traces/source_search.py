@@ -34,7 +34,7 @@ def find_source(path: str | Path, format_name: str | None, user: str | None) -> 
     if root.is_dir():
         return _source(root, _in_folder(root), chosen, user, f"The folder {root.name}")
     if not root.is_file():
-        raise TraceError(_nothing_at(root))
+        raise TraceError(_nothing_at(root), hint="Is the name right?")
     if root.suffix.lower() in ARCHIVES and zipfile.is_zipfile(root):
         return _source(root, _in_archive(root), chosen, user, f"The archive {root.name}")
     file = SourceFile(root, root.name, user)
@@ -101,7 +101,7 @@ def _source(
     found = sorted(set(kinds.values()))
     if not found:
         wanted = "of a known format" if chosen is None else f"of format {chosen}"
-        raise TraceError(f"{what} holds no file {wanted}.")
+        raise TraceError(f"{what} holds no file {wanted}.", hint="Is it the right one?")
     if len(found) > 1:
         raise TraceError(
             f"must be given: {what} mixes {', '.join(found)}.",

@@ -327,7 +327,10 @@ class Timeline:
         count = max(last + 1, 0) if steps is None else self._step_number(steps)
         if count > LARGEST_TIMELINE:
             raise InvalidParameter(
-                f"A timeline may have at most {LARGEST_TIMELINE} steps. Got {count}.",
+                f"must be at most {LARGEST_TIMELINE}",
+                parameter="steps",
+                owner="a Timeline",
+                value=count,
                 hint="Check its start and the length of a step, or state the number of steps.",
             )
         return count

@@ -12,7 +12,6 @@ import numpy as np
 from priste.atomic_files import atomic_output, check_apart
 from priste.errors import TraceError
 from priste.maps import Grid
-from priste.traces.cleaning import ClockRange
 from priste.traces.fixes import Trace, microseconds
 from priste.traces.formats.contract import TraceFormat
 from priste.traces.formats.known import FORMATS
@@ -139,7 +138,7 @@ def write_traces(
     if isinstance(traces, Traces):
         check_apart({"destination": target}, {"input": traces.source.root})
     place = None if zone is None else zone_of(zone)
-    reading = ReadingOptions(Columns.of(columns), place, ClockRange(), None)
+    reading = ReadingOptions(Columns.of(columns), place, None)
     known = FORMATS[kind]
     folder = known.is_folder and format_of_name(target) != kind
     instants = (trace.at(np.zeros(0, dtype=np.int64)) for trace in traces)

@@ -120,7 +120,10 @@ class Serving:
             if path.is_socket():
                 path.unlink()  # left by a process that was killed
             elif path.exists():
-                raise InvalidParameter(f"{str(path)!r} is no socket; it was left as it is.")
+                raise InvalidParameter(
+                    f"{str(path)!r} is no socket; it was left as it is.",
+                    hint="Choose another path.",
+                )
             server: asyncio.AbstractServer = await asyncio.start_unix_server(handler, path)
             os.chmod(path, 0o666)  # the folder decides who reaches it: GeoClue is another user
         else:

@@ -241,7 +241,8 @@ def _plain_errors(source: Source) -> Iterator[None]:
         kind = "Parquet" if source.format == "parquet" else "CSV"
         raise TraceError(
             f"{source.root.name} cannot be read as {kind}: it may have been cut off, mix line "
-            "ends, or be something else."
+            "ends, or be something else.",
+            hint="Take it from its source again.",
         ) from None
 
 

@@ -58,7 +58,10 @@ def elements(file: SourceFile, wanted: frozenset[str]) -> Iterator[Element]:
                 hint="It may have been cut off.",
             ) from None
         except (ValueError, LookupError):  # an encoding that nobody knows
-            raise TraceError(f"{file.name} is not text in the encoding that it declares.") from None
+            raise TraceError(
+                f"{file.name} is not text in the encoding that it declares.",
+                hint="Save it as UTF-8.",
+            ) from None
 
 
 def text_of(element: Element, path: str) -> str | None:
