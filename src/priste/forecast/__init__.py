@@ -1,8 +1,6 @@
 """What a policy will cost, before anything is released."""
 
 from priste.forecast.policy_cost import (
-    DEFAULT_RUNS,
-    NEIGHBOUR_RUNS,
     QUICK_RELEASES,
     QUICK_RUNS,
     REFINED_RUNS,
@@ -16,8 +14,6 @@ from priste.forecast.policy_cost import (
 from priste.forecast.simulation import Cost, Metres
 
 __all__ = [
-    "DEFAULT_RUNS",
-    "NEIGHBOUR_RUNS",
     "QUICK_RELEASES",
     "QUICK_RUNS",
     "REFINED_RUNS",

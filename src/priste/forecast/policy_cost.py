@@ -304,14 +304,17 @@ def quick_forecast(
     streams are of that person, without what happened in guarded hours. ``on_progress`` (done,
     total) is called after every release; to cancel, raise from it: what it raises passes through.
     """
-    trial = Trial.of(policy, trace, seed=seed, most=QUICK_RELEASES)
-    runs = trial.runs(runs)
-    trial = trial.within(seconds, runs)
-    chosen = next(neighbours_of(trial.policy))
-    count = _Count(on_progress, runs * int(trial.followed().sum()))
-    simulation = trial.simulation(chosen, count.more)
-    simulation.add(runs, None if seconds is None else LENIENT * seconds)
-    return trial.row(chosen, simulation.cost())
+    found = forecast(
+        policy,
+        trace=trace,
+        runs=runs,
+        releases=QUICK_RELEASES,
+        seed=seed,
+        neighbours=False,
+        seconds=seconds,
+        on_progress=on_progress,
+    )
+    return found.rows[0]
 
 
 def refined_forecast(

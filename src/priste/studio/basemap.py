@@ -23,23 +23,7 @@ LARGEST_TILE = 8_000_000
 _MEDIA = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp", "AVIF": "image/avif"}
 
 
-class Basemap:
-    """One file; see :func:`open_basemap`."""
-
-    def describe(self) -> dict[str, Any]:
-        """Return what the page needs to know to draw it."""
-        raise NotImplementedError
-
-    def features(self) -> bytes | None:
-        """Return all of it as GeoJSON, None if it comes in tiles."""
-        return None
-
-    def tile(self, zoom: int, column: int, row: int) -> tuple[bytes, str] | None:
-        """Return a tile and its media type; None if there is none."""
-        return None
-
-
-class GeoJsonMap(Basemap):
+class GeoJsonMap:
     """A GeoJSON file, as it is."""
 
     def __init__(self, path: Path) -> None:
@@ -69,8 +53,11 @@ class GeoJsonMap(Basemap):
         """Return the file."""
         return self._content
 
+    def tile(self, zoom: int, column: int, row: int) -> None:
+        """Return nothing: all of it is in the file."""
 
-class PmtilesMap(Basemap):
+
+class PmtilesMap:
     """A PMTiles archive of images or of vector tiles."""
 
     def __init__(self, path: Path) -> None:
@@ -104,6 +91,9 @@ class PmtilesMap(Basemap):
             "bounds": [header[end] / 1e7 for end in ends],
         }
         return found if self._type == "MVT" else {**found, "media_type": _MEDIA[self._type]}
+
+    def features(self) -> None:
+        """Return nothing: it comes in tiles."""
 
     def tile(self, zoom: int, column: int, row: int) -> tuple[bytes, str] | None:
         """Return the image of a tile, or the GeoJSON of a vector tile; None where there is none."""
@@ -169,6 +159,9 @@ def _unpacked(packed: bytes) -> bytes:
             "A tile of the basemap is too large.", hint="Make its file with smaller tiles."
         )
     return found
+
+
+Basemap = GeoJsonMap | PmtilesMap
 
 
 def open_basemap(path: Path) -> Basemap:

@@ -8,8 +8,8 @@ from pathlib import Path
 from priste.errors import TraceError
 from priste.traces.cleaning import clean
 from priste.traces.fixes import Trace
-from priste.traces.formats.contract import Tables
 from priste.traces.formats.known import FORMATS
+from priste.traces.formats.table_formats import Tables
 from priste.traces.reading_options import Columns, ReadingOptions
 from priste.traces.record_problems import ReadingReport, Tally
 from priste.traces.source_search import find_source
