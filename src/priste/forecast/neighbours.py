@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from priste.policy.explanation import span_words
 from priste.policy.sections import AdversarySection
 from priste.quantify import BeliefBound, Guarantee, OddsBound, Quantifier
 
@@ -67,7 +68,7 @@ def neighbours_of(policy: Policy) -> Iterator[Neighbour]:
             "against an adversary who knows the population", against(policy, "population")
         )
     yield from without_models(policy)
-    often = span_words(2 * policy.timeline.step.total_seconds())
+    often = span_words(2 * policy.timeline.step)
     yield neighbour("half as often", policy, every=2, more=f"; a release every {often}")
 
 
@@ -94,18 +95,6 @@ def guaranteeing(policy: Policy, change: Callable[[Guarantee], Guarantee]) -> Po
         for label, each in policy.events.items()
     }
     return replace(policy, events=events)
-
-
-def span_words(seconds: float) -> str:
-    """Say a length of time.
-
-    >>> span_words(1800), span_words(7200), span_words(5400), span_words(90)
-    ('30 minutes', '2 hours', '90 minutes', '90 seconds')
-    """
-    for unit, size in (("hours", 3600), ("minutes", 60)):
-        if seconds >= size and seconds % size == 0:
-            return f"{seconds / size:g} {unit}"
-    return f"{seconds:g} seconds"
 
 
 def _other(
