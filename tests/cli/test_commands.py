@@ -429,8 +429,8 @@ def test_audit_against_another_adversary(finished: Path) -> None:
     for arguments, complaint in (
         ((finished / "trips.csv", "--adversary", "near"), "near:FACTOR"),
         ((finished / "trips.csv", "--adversary", "everybody"), "near:FACTOR"),
-        ((finished / "trips.csv", "--adversary", "starts:moon"), "known are"),
-        ((ledger, "--adversary", "population"), "leave out --adversary"),
+        ((finished / "trips.csv", "--adversary", "starts:moon"), "names no region"),
+        ((ledger, "--adversary", "population"), "must be left out with a ledger"),
     ):
         result = priste("audit", *arguments, "-p", finished / "policy.toml", code=2)
         assert complaint in complaint_of(result)

@@ -340,7 +340,7 @@ def step_of(live: InThread) -> int:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("http://x", "begins with one of"),
+        ("http://x", "must begin with one of"),
         ("gpsd://", "needs a host"),
         ("gpsd://[", "cannot be read"),
         ("replay://", "needs a path"),

@@ -92,7 +92,7 @@ def test_passing_by_is_no_place() -> None:
 
 def test_nothing_gives_no_draft() -> None:
     """An empty collection of traces is refused, not drafted as an example."""
-    with pytest.raises(InvalidParameter, match="at least one trace"):
+    with pytest.raises(InvalidParameter, match="must be at least one"):
         draft_policy([])
 
 

@@ -149,7 +149,7 @@ def test_nearest_and_every_know_stays() -> None:
 @pytest.mark.parametrize("until", [[-1, 10], [10, 10], [2, 9]])
 def test_stays_that_overlap_or_end_before_they_begin_are_no_trace(until: list[int]) -> None:
     """A Trace is made of stays that are apart."""
-    with pytest.raises(InvalidParameter, match="Each stay"):
+    with pytest.raises(InvalidParameter, match="must end each stay"):
         Trace(None, [0, 10], [46.0, 46.0], [7.0, 7.0], until)
 
 

@@ -29,7 +29,7 @@ class GeoJsonMap:
     def __init__(self, path: Path) -> None:
         if path.stat().st_size > LARGEST_GEOJSON:
             raise InvalidParameter(
-                f"The basemap {path.name} is larger than {LARGEST_GEOJSON / 1000000.0:.0f} MB",
+                f"The basemap {path.name} is larger than {LARGEST_GEOJSON / 1e6:.0f} MB",
                 hint="Cut out the town, or make a PMTiles file of it.",
             )
         self._content = path.read_bytes()
@@ -167,7 +167,9 @@ Basemap = GeoJsonMap | PmtilesMap
 def open_basemap(path: Path) -> Basemap:
     """Open the file of a basemap; InvalidParameter in words for anything else."""
     if not path.is_file():
-        raise InvalidParameter("must be there", parameter="basemap", owner="studio")
+        raise InvalidParameter(
+            "must be a file that is there", parameter="basemap", owner="studio", value=str(path)
+        )
     if path.suffix.lower() == ".pmtiles":
         return PmtilesMap(path)
     if path.suffix.lower() in (".geojson", ".json"):

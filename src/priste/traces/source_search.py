@@ -76,9 +76,9 @@ def _in_archive(root: Path) -> list[SourceFile]:
     unpacked = sum(each.file_size for each in members)
     if len(members) > MOST_IN_AN_ARCHIVE or unpacked > LARGEST_UNPACKED:
         raise TraceError(
-            f"{root.name} holds {len(members)} files of {unpacked / 1000000000.0:.1f} GB; "
+            f"{root.name} holds {len(members)} files of {unpacked / 1e9:.1f} GB; "
             f"an archive may hold {MOST_IN_AN_ARCHIVE} of "
-            f"{LARGEST_UNPACKED / 1000000000.0:.1f} GB",
+            f"{LARGEST_UNPACKED / 1e9:.1f} GB",
             hint="Unpack it, and read the folder.",
         )
     found = []
