@@ -44,10 +44,11 @@ from priste.live import retrying
 from priste.live.addresses import read_input, read_output
 from priste.live.person_stream import StreamOptions
 from priste.live.protocols.fields import UNKNOWN_DEVICE
-from priste.live.protocols.nmea import Receiver, _framed, _minutes
+from priste.live.protocols.nmea import Receiver
 from priste.live.protocols.owntracks import secret_box_key
 from priste.live.settings import PersonSettings, Settings
 from priste.policy import read_policy
+from priste.traces.formats.nmea import framed, position
 
 SEED = 5
 STEPS = 6
@@ -271,8 +272,8 @@ def track(path: Path) -> Path:
 
 def _rmc(step: int, clock: str) -> bytes:
     lat, lon = true_position(step)
-    place = f"{_minutes(lat, 2)},N,{_minutes(lon, 3)},E"
-    return _framed(f"GPRMC,{clock},A,{place},0.0,0.0,040326,,,A")
+    place = position(lat, lon, 5)
+    return f"{framed(f'GPRMC,{clock},A,{place},0.0,0.0,040326,,,A')}\r\n".encode()
 
 
 def reports(output: bytes) -> dict[str, tuple[float, float]]:

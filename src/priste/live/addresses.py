@@ -282,8 +282,7 @@ def _check_reach(address: Address, reach: Reach) -> None:
         )
     if address.kind.endswith("mqtts") and (address.user is None or address.password is None):
         raise InvalidParameter(
-            f"{address.shown} is not on this machine: give its user, and its password in a file, "
-            f"as {address.kind}://USER@HOST/TOPIC?password_file=PATH.",
+            f"{address.shown} is not on this machine: give its user, and its password in a file",
             hint=f"Write {address.kind}://USER@HOST/TOPIC?password_file=PATH.",
         )
     if not address.secure and reach is Reach.HERE:
