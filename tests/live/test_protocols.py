@@ -52,7 +52,7 @@ points = st.builds(
 )
 
 
-def said(body: str) -> bytes:
+def received(body: str) -> bytes:
     """Return a sentence as a receiver sends it."""
     return f"{framed(body)}\r\n".encode()
 
@@ -340,20 +340,20 @@ def test_a_receiver_without_a_fix_says_nothing() -> None:
         "GPGSV,1,1,00",
     ]
     for line in lines:
-        assert read_nmea(said(line)) is None
+        assert read_nmea(received(line)) is None
     assert read_nmea(b"!AIVDM,1,1,,A,,0*26") is None
 
 
 def test_a_position_without_a_date_is_of_the_nearest_day() -> None:
     """GGA alone has no date: it is of the day of the last RMC, or of now, across midnight."""
-    late = said("GPGGA,235950.00,4600.60,N,00703.00,E,1,04,1.0,,M,,M,,")
+    late = received("GPGGA,235950.00,4600.60,N,00703.00,E,1,04,1.0,,M,,M,,")
     fix = nmea.Receiver().read(late, datetime(2026, 3, 5, 0, 0, 5, tzinfo=UTC))
     assert fix is not None
     assert fix.time == datetime(2026, 3, 4, 23, 59, 50, tzinfo=UTC)
     receiver = nmea.Receiver()
-    dated = said("GPRMC,235959.00,A,4600.60,N,00703.00,E,,,040326,,,A")
+    dated = received("GPRMC,235959.00,A,4600.60,N,00703.00,E,,,040326,,,A")
     receiver.read(dated, NOON + timedelta(days=90))
-    early = said("GPGGA,000001.00,4600.60,N,00703.00,E,1,04,1.0,,M,,M,,")
+    early = received("GPGGA,000001.00,4600.60,N,00703.00,E,1,04,1.0,,M,,M,,")
     fix = receiver.read(early, NOON + timedelta(days=90))
     assert fix is not None
     assert fix.time == datetime(2026, 3, 5, 0, 0, 1, tzinfo=UTC)
@@ -362,7 +362,7 @@ def test_a_position_without_a_date_is_of_the_nearest_day() -> None:
 def test_a_receiver_without_dates_may_be_off_for_long() -> None:
     """GGA alone goes by the clock, also after more than half a day without a sentence."""
     receiver = nmea.Receiver()
-    line = said("GPGGA,120000.00,4600.60,N,00703.00,E,1,04,1.0,,M,,M,,")
+    line = received("GPGGA,120000.00,4600.60,N,00703.00,E,1,04,1.0,,M,,M,,")
     for hours in (0, 14, 25):
         fix = receiver.read(line, NOON + timedelta(hours=hours))
         assert fix is not None
