@@ -93,7 +93,7 @@ def check_map(grid: Grid, *, few_rows: bool = False) -> None:
             f"makes a map of {grid.size:,} cells, which would take {needed}too long; {most:,} "
             f"cells are allowed.{known}",
             parameter="cell_size",
-            hint=f"Take {cell_size_for(grid, most):g} km or more, or a smaller map.",
+            hint=f"Take a cell_size of {cell_size_for(grid, most):g} km or more, or a smaller map.",
         )
 
 
