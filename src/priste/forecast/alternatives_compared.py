@@ -301,7 +301,7 @@ class _Measured:
             asked.append((other.models, other.chosen_adversary.adversary, "each"))
         for name, each in self._events.items():
             found = [
-                _largest(released, models, each, adversary, family)
+                largest_leakage(released, models, each, adversary, family)
                 for models, adversary, family in asked
             ]
             towards = found[0][1]
@@ -367,7 +367,7 @@ def _asked(
     return Quantifier(models, each.event, adversary, family=family, method="stream")
 
 
-def _largest(
+def largest_leakage(
     released: Released,
     models: Sequence[MarkovModel],
     each: PolicyEvent,
