@@ -4,9 +4,9 @@
 runs a small form within minutes and writes figures and page to the work folder. Labelled streams
 are attacked way by way, and each way is kept in the work folder as soon as it is done: run the
 command again to go on. Another commit of priste begins anew, ``--way priste`` with this way of
-releasing alone. Days of real people need folders: ``--geolife DIR``, ``--cabs DIR``; so do programs of others:
-``--privkit DIR`` (an environment that is made there), ``--ldptrace DIR``, ``--retrasyn DIR`` and
-``--privtrace DIR`` (the folders with their programs). Figures of parts and ways that are not run
+releasing alone. Days of real people need folders: ``--geolife DIR``, ``--cabs DIR``. So do programs
+of others: ``--privkit DIR`` (an environment that is made there), ``--ldptrace DIR`` and
+``--retrasyn DIR`` (the folders with their programs). Figures of parts and ways that are not run
 stay. They are kept in ``benchmarks/results/redteam.json``. No position is kept there.
 """
 
@@ -251,7 +251,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--privkit", type=Path, help="where Privkit is, or is put")
     parser.add_argument("--ldptrace", type=Path, help="the folder with main.py of LDPTrace")
     parser.add_argument("--retrasyn", type=Path, help="the folder with RetraSyn_b.py of RetraSyn")
-    parser.add_argument("--privtrace", type=Path, help="the folder with main.py of PrivTrace")
     asked = parser.parse_args(arguments)
     work = asked.work / ("quick" if asked.quick else "full")
     parts = parts_of(asked, work)
