@@ -36,7 +36,7 @@ FULL = {
     "visitors": 24,
     "streams": 4,
     "pairs": 40,
-    "guessed": 200,
+    "guessed": 20,
     "walkers": 100,
     "files": 150,
     "weeks": 4,
@@ -259,6 +259,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     results = work / "redteam.json" if asked.quick else ROOT / "benchmarks/results/redteam.json"
     written = work / "red-team.md" if asked.quick else ROOT / "docs/evidence/red-team.md"
     kept = json.loads(results.read_text()) if results.exists() else {}
+    versions()  # of the code that is loaded now, whatever is committed while it runs
     for name in asked.parts or parts:
         began = time.process_time()
         kept[name] = joined(kept.get(name, {}), parts[name]())
