@@ -19,7 +19,6 @@ from priste.results.usefulness import Usefulness
 from priste.results.verdict import Verdict, verdict, within
 from priste.results.wording import any_prior_words, from_to, reached_words
 
-
 @dataclass(frozen=True)
 class EventTrack:
     """One event's story: its guarantee, and what the releases revealed with and without priste.
@@ -80,7 +79,6 @@ class EventTrack:
         audit = self.guarded
         return from_to(audit.prior_belief, (audit.belief or (audit.prior_belief,))[-1])
 
-
 @dataclass(frozen=True)
 class StreamReport:
     """One stream, ready to be shown.
@@ -91,7 +89,7 @@ class StreamReport:
     the guarantee is against. ``usefulness`` and its ``strip`` of days are there when the truth was
     at hand, and so is ``population`` (m,), where people are: it may be made from traces of others.
     ``own_places`` says that ``regions`` are the user's own, which reveals as much as where they
-    were. ``outline`` holds lines in km, for context. ``continued`` says that the stream goes on
+    were. ``continued`` says that the stream goes on
     from releases of earlier runs.
     """
 
