@@ -175,7 +175,7 @@ def forecast_table(rows: Sequence[Row]) -> Table:
 
 
 BEFORE = 6
-"""The place of the belief before any release: the same in all rows, and told below the table."""
+"""The place of the belief before any release: the same in all rows, and stated below the table."""
 
 
 def comparison_table(found: Comparison) -> Table:
