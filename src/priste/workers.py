@@ -162,8 +162,8 @@ class _Task:
         if on_lost is None:
             raise PristeError(
                 f"Workers died {tries} times at one job, the last {how}; {done} jobs are done. "
-                "What was done is kept: run the same command again, with fewer workers if memory "
-                "is short."
+                "What was done is kept.",
+                hint="Run the same command again, with fewer workers if memory is short.",
             )
         on_lost(self.number, self.job, how)
         return None
@@ -189,7 +189,8 @@ class Worker:
                     if not left:
                         raise PristeError(
                             f"No worker process could be started in {TRIES} tries. What was done "
-                            "is kept: run the same command again where there is more memory."
+                            "is kept.",
+                            hint="Run the same command again where there is more memory.",
                         ) from None
             time.sleep(AGAIN)
 
@@ -312,7 +313,14 @@ def _send(pipe: Connection, answer: tuple[Said, Any]) -> None:
         pipe.send(answer)
     except (pickle.PicklingError, TypeError, AttributeError):
         kind = type(answer[1]).__name__
-        pipe.send((Said.FAILED, PristeError(f"A worker could not send a {kind} back.")))
+        pipe.send(
+            (
+                Said.FAILED,
+                PristeError(
+                    f"A worker could not send a {kind} back.", hint="Return what can be pickled."
+                ),
+            )
+        )
 
 
 def _receive(pipe: Connection, jobs: queue.SimpleQueue[Any]) -> NoReturn:

@@ -217,7 +217,7 @@ def true_leakage(
         history_of_worst = worst[number]
         if history_of_worst is None:
             raise InvalidParameter(
-                "The procedure has no possible release; its distribution is empty."
+                "must have a possible release; its distribution is empty", parameter="procedure"
             )
         learnt = _worst_prior(procedure, number, history_of_worst, against)
         found[name] = TrueLeakage(
