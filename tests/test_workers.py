@@ -108,17 +108,17 @@ def test_a_cancelled_job_ends_and_its_worker_goes_on() -> None:
     process = worker._process.pid
     for _ in range(2):
         worker.begin(0)
-        assert worker.hear() == (Said.TOLD, "still here")
+        assert worker.hear() == (Said.REPORTED, "still here")
         worker.cancel()
-        while (said := worker.hear()[0]) is Said.TOLD:
+        while (said := worker.hear()[0]) is Said.REPORTED:
             pass
         assert said is Said.CANCELLED
         worker.cancel()  # too late: the next job is not meant
     worker.begin(0)
-    assert worker.hear() == (Said.TOLD, "still here")
+    assert worker.hear() == (Said.REPORTED, "still here")
     assert worker._process.pid == process
     worker.kill()
-    while (heard := worker.hear())[0] is Said.TOLD:
+    while (heard := worker.hear())[0] is Said.REPORTED:
         pass
     assert heard == (Said.DIED, "was killed (SIGKILL), as systems do when memory is short")
     worker.end()

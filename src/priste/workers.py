@@ -59,7 +59,7 @@ class Cancelled(Exception):
 class Said(Enum):
     """What a worker says of its job: something meanwhile, its end, or that the worker has died."""
 
-    TOLD, DONE, FAILED, CANCELLED, DIED = range(5)
+    REPORTED, DONE, FAILED, CANCELLED, DIED = range(5)
 
 
 def preload(module: str) -> None:
@@ -120,7 +120,7 @@ def finished(
             for pipe in wait(list(crew)):
                 worker, task = crew[pipe]  # type: ignore[index]
                 said, value = worker.hear()
-                if said is Said.TOLD:
+                if said is Said.REPORTED:
                     task.reported += 1
                     tell_on(1)
                     continue
@@ -266,7 +266,7 @@ def _for_new_processes() -> Iterator[None]:
 # In a worker
 
 
-_mouth: Connection | None = None
+_to_parent: Connection | None = None
 _unwanted = threading.Event()
 
 
@@ -277,15 +277,15 @@ def tell(value: Any = None) -> None:
     """
     if _unwanted.is_set():
         raise Cancelled
-    if _mouth is not None:
+    if _to_parent is not None:
         with suppress(OSError):
-            _mouth.send((Said.TOLD, value))
+            _to_parent.send((Said.REPORTED, value))
 
 
 def _serve(pipe: Connection, work: bytes) -> NoReturn:
     """Do one job after the other until the pipe ends."""
-    global _mouth
-    _mouth = pipe
+    global _to_parent
+    _to_parent = pipe
     gc.freeze()  # workers do not touch what they share
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -79,9 +79,9 @@ def event_belief(
 
 
 def _range(quantifier: Quantifier) -> tuple[float, float]:
-    moments = quantifier.joint_probabilities()
-    happened = moments.joint[:-1].sum(axis=0)
-    total = happened + moments.joint[-1]
+    joint = quantifier.joint_probabilities()
+    happened = joint.joint[:-1].sum(axis=0)
+    total = happened + joint.joint[-1]
     alive = total > 0.0
     if not alive.any():
         return math.nan, math.nan

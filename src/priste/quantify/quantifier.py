@@ -202,7 +202,7 @@ class Quantifier(Showable):
 
     @property
     def adversary(self) -> Adversary:
-        """Whom the answers are about."""
+        """The adversary that the answers are about."""
         return self._adversary
 
     @property

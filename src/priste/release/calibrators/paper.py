@@ -99,8 +99,8 @@ class Paper:
         if self._checker is None:
             return bool(state.passes(column[:, None])[0])
         undecided = False
-        for moments, guarantee in state.joint_probabilities(column):
-            verdict = self._checker(moments, _plain(guarantee, state), self._check_seconds)
+        for joint, guarantee in state.joint_probabilities(column):
+            verdict = self._checker(joint, _plain(guarantee, state), self._check_seconds)
             if verdict is False:
                 return False
             undecided |= verdict is None
