@@ -57,7 +57,7 @@ def test_dead_workers_are_replaced(tmp_path: Path) -> None:
 
 def test_workers_that_keep_dying_end_in_an_error() -> None:
     """After a few deaths the work is given up, with how they died and what to do."""
-    told = rf"died {TRIES} times.*SIGKILL.*; 0 jobs are done.*run the same command"
+    told = rf"died {TRIES} times.*SIGKILL.*; 0 jobs are done.*Run the same command"
     with pytest.raises(PristeError, match=told):
         list(finished(jobs.die, [1], workers=1))
 

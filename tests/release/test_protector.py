@@ -312,7 +312,10 @@ def test_bad_steps_are_refused(step: object) -> None:
         ({"events": [CLINIC, 3]}, "'events'"),
         ({"events": {1: CLINIC}}, "'events'"),
         ({"mechanism": MECH.emission()}, "'mechanism'"),
-        ({"mechanism": PlanarLaplace(Grid(rows=2, columns=2, cell_size=1.0), 1.0)}, "on the grid of the models"),
+        (
+            {"mechanism": PlanarLaplace(Grid(rows=2, columns=2, cell_size=1.0), 1.0)},
+            "grid of the models",
+        ),
         ({"guarantee": 0.0}, "'guarantee'"),
         ({"guarantee": -1}, "'guarantee'"),
         ({"guarantee": float("inf")}, "'guarantee'"),
