@@ -152,8 +152,8 @@ def streams_for(epsilon: float, wanted: Excess, *, looks: int = 4, error: float 
         if high > MOST_STREAMS:
             raise InvalidParameter(
                 f"To find an excess of {wanted.excess:g} in outcomes of probability "
-                f"{wanted.probability:g} takes more than {MOST_STREAMS:,} streams a look. Ask for "
-                "a larger excess, coarser outcomes or less power."
+                f"{wanted.probability:g} takes more than {MOST_STREAMS:,} streams a look.",
+                hint="Ask for a larger excess, coarser outcomes or less power.",
             )
     low = high // 2
     while high - low > max(2, high // 100):

@@ -60,7 +60,7 @@ def lattice_grid(origin: tuple[float, float], box: Box, cell_size: float) -> Gri
     if not cell_size > 0:
         raise InvalidParameter("must be > 0", parameter="cell_size", value=cell_size)
     around = LocalProjection(*origin, 0.0, 0.0)
-    x_min, y_min, x_max, y_max = extent(around, *check_box(*box, "The box of a map"))
+    x_min, y_min, x_max, y_max = extent(around, *check_box(*box, "a map"))
     block = BLOCK * cell_size
     west, south = math.floor(x_min / block), math.floor(y_min / block)
     columns = BLOCK * (math.ceil(x_max / block) - west)

@@ -109,7 +109,12 @@ class PossiblePaths:
     ) -> None:
         several = [models] if isinstance(models, MarkovModel) else list(models)
         if not several:
-            raise InvalidParameter("Possible paths need at least one mobility model. Got none.")
+            raise InvalidParameter(
+                "must be at least one mobility model",
+                parameter="models",
+                owner="possible paths",
+                got="none",
+            )
         self._walks = [_Walk(LiftedChain(model, event), starts) for model in several]
         self._has_rest = event.has_rest
 
@@ -255,8 +260,10 @@ def _allowed(starts: Iterable[int] | None, cells: int) -> NDArray[np.bool_]:
     chosen = sorted(set(starts))
     if not chosen or not all(0 <= cell < cells for cell in chosen):
         raise InvalidParameter(
-            f"The 'starts' of possible paths must be cells 0 to {cells - 1}, one at least. "
-            f"Got {chosen!r:.80}."
+            f"must be cells 0 to {cells - 1}, one at least",
+            parameter="starts",
+            owner="possible paths",
+            value=tuple(chosen),
         )
     allowed = np.zeros(cells, dtype=np.bool_)
     allowed[chosen] = True

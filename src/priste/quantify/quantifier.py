@@ -182,8 +182,10 @@ class Quantifier(Showable):
         known = bool(models) and all(isinstance(each, MarkovModel) for each in models)
         if not known or any(each.grid != models[0].grid for each in models):
             raise InvalidParameter(
-                "The 'model' of a Quantifier must be a MarkovModel, or one or more of them on one "
-                f"grid. Got {shown([getattr(each, 'grid', each) for each in models])}."
+                "must be a MarkovModel, or one or more of them on one grid",
+                parameter="model",
+                owner="a Quantifier",
+                got=shown([getattr(each, "grid", each) for each in models]),
             )
         self._cells = models[0].grid.size
         self._event = event
@@ -304,7 +306,10 @@ class Quantifier(Showable):
         """
         if not 0.0 <= relative_error < 1.0:
             raise InvalidParameter(
-                f"The 'relative_error' of an observation must be in [0, 1). Got {relative_error!r}."
+                "must be in [0, 1)",
+                parameter="relative_error",
+                owner="Quantifier.observe",
+                value=relative_error,
             )
         record = None if likelihood is None else checked_likelihood(likelihood, self._cells)
         self._check_next_step()
@@ -378,7 +383,11 @@ class Quantifier(Showable):
         """
         if adversary is not None:
             if prior is not None:
-                raise InvalidParameter("Give leakage() a 'prior' or an 'adversary', not both.")
+                raise InvalidParameter(
+                    "must be left out where an 'adversary' is given",
+                    parameter="prior",
+                    owner="Quantifier.leakage",
+                )
             asked = self._asked(_fitting(adversary, len(self._streams)))
             return asked._named(asked._worst())
         if prior is not None:
@@ -581,8 +590,10 @@ class Quantifier(Showable):
         for answer, (mantissa, _) in zip(self._event.answers, known.prior, strict=True):
             if mantissa == 0.0:
                 raise InvalidParameter(
-                    f"The answer {answer!r} is impossible under this prior: likelihoods given each "
-                    "answer need all to be possible. Give a prior that leaves it open."
+                    f"must leave the answer {answer!r} possible, as likelihoods given each answer "
+                    "need all",
+                    parameter="prior",
+                    owner="Quantifier.log_likelihoods",
                 )
         return known.log_likelihoods()
 
@@ -599,13 +610,16 @@ class Quantifier(Showable):
         if len(self._streams) > 1:
             raise InvalidParameter(
                 "A location_posterior is that of one model. This Quantifier guards "
-                f"{len(self._streams)} jointly; make one for each."
+                f"{len(self._streams)} jointly.",
+                owner="Quantifier.location_posterior",
+                hint="Make one for each.",
             )
         stream = self._streams[0]
         if not stream.keeps_history:
             raise InvalidParameter(
-                "A location_posterior needs all observations, and this Quantifier forgets them. "
-                "Make it with history=True."
+                "A location_posterior needs all observations, and this Quantifier forgets them.",
+                owner="Quantifier.location_posterior",
+                hint="Make it with history=True.",
             )
         if prior is None and stream.rows == 1:
             first = stream.starts.blended(np.ones(1))

@@ -301,8 +301,11 @@ class AccountantState:
         last = self.terms.last_step
         if last is not None and step > last:
             raise InvalidParameter(
-                f"The mobility model ends: the last step it covers is {last}. Got step {step}. "
-                "Use a model with more matrices, or one whose matrices repeat."
+                f"must be at most {last}, where the mobility model ends",
+                parameter="step",
+                owner="a release",
+                value=step,
+                hint="Use a model with more matrices, or one whose matrices repeat.",
             )
 
     # ------------------------------------------------------------------ deciding
@@ -367,8 +370,10 @@ class AccountantState:
             for limit, guarantee in zip(limits, self.guarantees, strict=True):
                 if not limit.implies(guarantee):
                     raise InvalidParameter(
-                        "The 'limits' of a check must be at least as strict as the guarantees. "
-                        f"Got {limit!r} where {guarantee!r} is guaranteed."
+                        "must be at least as strict as the guarantees",
+                        parameter="limits",
+                        owner="a check",
+                        got=f"{limit!r} where {guarantee!r} is guaranteed",
                     )
         columns = table.likelihoods
         passed = np.asarray((columns == columns[:1]).all(axis=0))

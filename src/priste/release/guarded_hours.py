@@ -80,8 +80,11 @@ def checked_pads(pads: Pads, names: Iterable[str]) -> tuple[int | None, ...]:
     if isinstance(pads, Mapping):
         if not set(pads) <= set(known):
             raise InvalidParameter(
-                f"The 'guarded_hours' of a Protector name {sorted(pads)}, its events are "
-                f"{sorted(known)}. Give the pad of an event by its name."
+                f"must name events, {sorted(known)}",
+                parameter="guarded_hours",
+                owner="a Protector",
+                value=tuple(sorted(pads)),
+                hint="Give the pad of an event by its name.",
             )
         found = [pads.get(name) for name in known]
     else:

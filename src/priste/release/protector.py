@@ -282,8 +282,9 @@ class Protector(Plottable):
                 raise ReleaseRefused(
                     "The releases before the change of policy already reveal more than is "
                     f"guaranteed about {list(self.over_limit)}. No further release can undo that, "
-                    "so nothing is released. Silent steps are possible; otherwise relax the "
-                    "guarantee or begin a new stream."
+                    "so nothing is released.",
+                    hint="Silent steps are possible; otherwise relax the guarantee or begin a new "
+                    "stream.",
                 )
             silent = range(self.next_step, wanted if true_cell is not None else wanted + 1)
             if silent:
@@ -313,8 +314,11 @@ class Protector(Plottable):
         wanted = check_int(step, "step", "a release", hint="None is the next step.")
         if wanted - self.next_step > MAX_SKIPPED_STEPS:
             raise InvalidParameter(
-                f"A release may skip at most {MAX_SKIPPED_STEPS} steps; the next step is "
-                f"{self.next_step}. Got {wanted}. Check the clock, or begin a new stream."
+                f"must skip at most {MAX_SKIPPED_STEPS} steps; the next step is {self.next_step}",
+                parameter="step",
+                owner="a release",
+                value=wanted,
+                hint="Check the clock, or begin a new stream.",
             )
         return wanted
 
@@ -333,8 +337,9 @@ class Protector(Plottable):
     def _refuse_when_stopped(self) -> None:
         if self._stopped is not None:
             raise StateError(
-                f"This Protector has stopped: {self._stopped}. Continue the stream with "
-                "Protector.resume(journal) or from its last saved state."
+                f"This Protector has stopped: {self._stopped}.",
+                hint="Continue the stream with Protector.resume(journal) or from its last saved "
+                "state.",
             )
 
     # ------------------------------------------------------------------ keeping
@@ -433,7 +438,8 @@ class Protector(Plottable):
             if self._record.entries or self._record.journal_path is not None:
                 raise InvalidParameter(
                     "A stream is replayed into a new Protector without a journal. This one has "
-                    "begun, or writes to a file: make another."
+                    "begun, or writes to a file.",
+                    hint="Make another.",
                 )
             self._stopped = "a replay was interrupted"
             listed = list(records)
@@ -442,7 +448,10 @@ class Protector(Plottable):
                     replay = self._record.recount if anew else self._record.replay
                     state = replay(listed, self.state)
                 except (KeyError, TypeError, ValueError) as problem:
-                    raise StateError(f"A record cannot be replayed: {problem}.") from problem
+                    raise StateError(
+                        f"A record cannot be replayed: {problem}.",
+                        hint="Give the records of this stream, as records() returned them.",
+                    ) from problem
                 self._node = StreamNode(state, self._record.calibrator, None)
             self._stopped = None
 
@@ -490,7 +499,8 @@ class Protector(Plottable):
                 raise
             except ValueError as problem:
                 raise StateError(
-                    f"The releases so far cannot be counted under another policy: {problem}."
+                    f"The releases so far cannot be counted under another policy: {problem}.",
+                    hint="Begin a new stream under it.",
                 ) from problem
             if journal is not None:
                 record.start_journal(Path(journal))

@@ -80,7 +80,8 @@ class StreamNode:
                 raise StateError(
                     f"The calibrator {type(self.calibrator).__name__} says that it is guaranteed, "
                     "and its propose(state) did not return a table that state.check(...) made. "
-                    "Nothing was released. Return that table, or set guaranteed to False."
+                    "Nothing was released.",
+                    hint="Return that table, or set guaranteed to False.",
                 )
             self._rule = rule
         return self._rule
