@@ -19,6 +19,7 @@ from priste.results.usefulness import Usefulness
 from priste.results.verdict import Verdict, verdict, within
 from priste.results.wording import any_prior_words, from_to, reached_words
 
+
 @dataclass(frozen=True)
 class EventTrack:
     """One event's story: its guarantee, and what the releases revealed with and without priste.
@@ -78,6 +79,7 @@ class EventTrack:
         """What an adversary believes before any release and after all, in words."""
         audit = self.guarded
         return from_to(audit.prior_belief, (audit.belief or (audit.prior_belief,))[-1])
+
 
 @dataclass(frozen=True)
 class StreamReport:
