@@ -41,9 +41,10 @@ def run_reports(
     """
     if show_truth and traces is None:
         raise InvalidParameter(
-            "must be given to show true points: the protected file",
+            "must be given to show true points",
             parameter="traces",
             owner="run_reports",
+            hint="They are those of the protected file (--input).",
         )
     if any_prior is None:
         any_prior = is_short(policy, ledgers)
