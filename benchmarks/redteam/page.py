@@ -52,6 +52,15 @@ NOT_RUN = """\
   138 of 22,054 drawn paths with ε = 1, and none of 21,632 with ε = 2. It takes the box of its map from the true paths too (`discretization/grid.py`).
 """
 
+RUN_AGAIN = """
+## Run it again
+
+- `make redteam`: everything on the built-in town; hours, and it goes on where it was stopped. `make redteam ARGS=--quick`: a small form of minutes.
+- `make redteam ARGS="geolife geolife-exact cabs cabs-exact --geolife DIR --cabs DIR"`: days of real people. A third or a quarter of the people is in the model; others are attacked.
+- `make redteam ARGS="privkit --privkit DIR"`, `"ldptrace --ldptrace DIR"`, `"retrasyn --retrasyn DIR"`: programs of others. PyTorch is used where it is installed.
+- `make redteam ARGS="model residents ada --way priste"`: one way of releasing alone, after its tables changed. Rows that are not run again stay, with their commits.
+"""
+
 PRIVKIT_NOT_RUN = """\
 - **Privkit's attacks** (OptimalHW, OmniHW, PEBA, TopN) are written and were not run for this page: `--privkit DIR`.
 """
@@ -80,7 +89,7 @@ def page(kept: dict[str, Any]) -> str:
     if "qif" in kept:
         text += _qif(kept["qif"])
     not_run = NOT_RUN if "privkit" in kept else NOT_RUN + PRIVKIT_NOT_RUN
-    return text + not_run + _versions(kept)
+    return text + not_run + RUN_AGAIN + _versions(kept)
 
 
 def _table(head: list[str], rows: list[list[str]]) -> str:
@@ -110,6 +119,10 @@ def _above(kept: dict[str, Any], worlds: dict[str, Any]) -> str:
     return _table(["attack on priste", "result", "e^ε", "why, and which limitation"], rows) + others
 
 
+def _odds(leakage: float | None) -> str:
+    return "certain" if leakage is None else f"odds × {_factor(leakage)}"
+
+
 def _row(words: str, result: str, leakage: float | None, reason: str) -> list[str]:
     above = leakage is None or leakage > EPSILON
     return [words, result, ABOVE if above else "not shown", reason]
@@ -127,11 +140,11 @@ def _combined(kept: dict[str, Any]) -> Iterator[list[str]]:
             ("a companion's exact stream beside the person's own", side[-1], COMPANION),
             (weeks, every_time, EVENTS),
         ):
-            yield _row(words, f"odds × {_factor(leakage)}", leakage, reason)
+            yield _row(words, _odds(leakage), leakage, reason)
     if "own-history" in kept:
         leakage = kept["own-history"]["rows"]["priste"]["own_history"]
         words = "own history: an adversary who holds the person's other hours"
-        yield _row(words, f"odds × {_factor(leakage)}", leakage, OWN_HISTORY)
+        yield _row(words, _odds(leakage), leakage, OWN_HISTORY)
 
 
 def _trained(worlds: dict[str, Any]) -> Iterator[list[str]]:
@@ -294,10 +307,10 @@ def _privkit(part: dict[str, Any]) -> str:
     used = ", ".join(f"{name} {number}" for name, number in part["versions"].items())
     return (
         "## Privkit's attacks\n\n"
-        f"`--privkit DIR` makes an environment of its own ({used}; open3d 0.20 and later do not work with Privkit 0.5.1). Privkit guesses a place from each release in the guarded hours of {part['people']} people of "
+        f"`--privkit DIR` makes an environment of its own from `benchmarks/redteam/privkit-requirements.txt` ({used}). Privkit guesses a place from each release in the guarded hours of {part['people']} people of "
         "the model, half of them with the event; PEBA from the first 120 releases. All three attacks take the noise for planar Laplace of the policy's budget, whatever released. "
         "*OptimalHW* knows where other people are in these hours, *OmniHW* where these people are. In a cell: Privkit's mean adversary error; how often a guess lies in the guarded cells with the event / without it; "
-        "the factor that is sure. *TopN*: the share of people whose two most frequent released cells are their true ones and nobody else's: priste does not guarantee anything "
+        "the factor that is sure, of which the row `exact` shows the most that so few people can prove. *TopN*: the share of people whose two most frequent released cells are their true ones and nobody else's: priste does not guarantee anything "
         "about that ([not covered: linkage](../explanation/threat-model.md#not-covered)). Privkit's map matching was not run: see below.\n\n"
         + _table(["way", "OptimalHW", "OmniHW", "PEBA", "TopN"], rows)
     )
@@ -352,8 +365,8 @@ def _synthetic(made: dict[str, dict[str, Any]]) -> str:
             ],
             rows,
         )
-        + "Bold is above e^ε. Both programs take the box of their map from the true paths, before any noise. If the visit is the southernmost point of the data, the box reveals it, whatever ε is. "
-        "Both also fix the seed of their noise, so that everyone who has the program knows the noise; here each file has random numbers of its own. "
+        + "Bold is above e^ε. LDPTrace and RetraSyn take the box of their map from the true paths, before any noise. If the visit is the southernmost point of the data, the box reveals it, whatever ε is. "
+        "They also fix the seed of their noise, so that everyone who has the program knows the noise; here each file has random numbers of its own. "
         "priste takes no map from guarded hours and snaps maps to a public lattice ([threat model](../explanation/threat-model.md)).\n\n"
     )
 
