@@ -232,7 +232,7 @@ def _exact(worlds: dict[str, Any]) -> str:
             )
         rows.append(row)
     return (
-        "## Exact leakages, model and real days\n\n"
+        "## Exact leakages\n\n"
         "The largest factor by which any of these streams moved the odds of the event for the policy's adversary, and the mean error. "
         f"Streams with + without the event: {people}. The figure is exact for each stream; a rare stream may move the odds more, except with priste and `constant`.\n\n"
         + _table(["way", *worlds], rows)
