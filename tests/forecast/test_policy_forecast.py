@@ -17,7 +17,14 @@ from priste.audit.estimates import Estimate
 from priste.cli.application import app
 from priste.errors import InvalidParameter, OutputExists
 from priste.events import near_events
-from priste.forecast import Row, forecast, quick_forecast, refined_forecast, suggest
+from priste.forecast import (
+    Row,
+    forecast,
+    model_costs,
+    quick_forecast,
+    refined_forecast,
+    suggest,
+)
 from priste.forecast.neighbours import neighbours_of
 from priste.forecast.picture import forecast_page, groups_of, save_forecast
 from priste.forecast.policy_cost import followed_steps, unbroken_steps
@@ -126,8 +133,8 @@ def test_a_quick_forecast_is_the_first_row_and_can_be_cancelled(policy: Policy) 
 
 
 def test_a_refined_forecast_grows_and_can_be_cancelled(policy: Policy) -> None:
-    """Each row is the quick forecast of so many streams; progress comes with metres so far."""
-    tried: list[tuple[int, int, float]] = []
+    """Each row is the quick forecast of so many streams; releases are counted."""
+    tried: list[tuple[int, int]] = []
     rows = list(
         refined_forecast(
             policy,
@@ -145,9 +152,8 @@ def test_a_refined_forecast_grows_and_can_be_cancelled(policy: Policy) -> None:
     beyond = cost.beyond_constant
     assert beyond.low < cost.released.all.value - cost.constant.all.value < beyond.high
     total = 2 * rows[0].cost.of_steps
-    assert [done for done, _, _ in tried[:total]] == list(range(1, total + 1))
-    assert {of for _, of, _ in tried} == {total}
-    assert 0.0 < tried[total - 1][2] < 1e5
+    assert [done for done, _ in tried[:total]] == list(range(1, total + 1))
+    assert {of for _, of in tried} == {total}
 
     # Without time there is one row all the same, from two streams that end after their first step.
     (hurried,) = refined_forecast(policy, seconds=0.0, first_seconds=0.0, seed=5)
@@ -158,6 +164,16 @@ def test_a_refined_forecast_grows_and_can_be_cancelled(policy: Policy) -> None:
 
     with pytest.raises(StopAsking):
         next(refined_forecast(policy, on_trial=enough))
+
+
+def test_a_refined_forecast_ends_with_what_each_model_costs(folder: Path) -> None:
+    """After the policy comes each setting without a model; one model has nothing to say."""
+    two = POLICY.replace("sigma = 1.0", 'sigma = 1.0\nfamily = ["wide"]')
+    rows = list(refined_forecast(read_policy(two, folder=folder), runs=4, seconds=600.0, seed=5))
+    assert [row.without for row in rows] == [None, None, "wide"]
+    (said,) = model_costs(rows[1:])
+    assert said.startswith("Guarding also against an adversary who takes people to move farther")
+    assert model_costs(rows[1:2]) == []
 
 
 class StopAsking(Exception):
@@ -181,9 +197,9 @@ def test_suggestions_cost_at_most_what_was_asked(policy: Policy) -> None:
     for where in ("near", "everywhere"):
         within = suggest(policy, 900.0, where=where, runs=2, steps=3)  # type: ignore[arg-type]
         for row in within.rows:
-            told = row.cost.released
-            chosen = {"far": told.far, "near": told.near, "everywhere": told.all}[where]
-            assert (chosen or told.all).value <= 900.0
+            released = row.cost.released
+            chosen = {"far": released.far, "near": released.near, "everywhere": released.all}[where]
+            assert (chosen or released.all).value <= 900.0
     with pytest.raises(InvalidParameter, match="must be > 0"):
         suggest(policy, 0.0)
     with pytest.raises(InvalidParameter, match="far, near, everywhere"):

@@ -1,14 +1,13 @@
 """What a policy will cost, before anything is released."""
 
 from priste.forecast.policy_cost import (
-    DEFAULT_RUNS,
-    NEIGHBOUR_RUNS,
     QUICK_RELEASES,
     QUICK_RUNS,
     REFINED_RUNS,
     Forecast,
     Row,
     forecast,
+    model_costs,
     quick_forecast,
     refined_forecast,
 )
@@ -16,8 +15,6 @@ from priste.forecast.simulation import Cost, Metres
 from priste.forecast.suggestion import Suggestion, suggest
 
 __all__ = [
-    "DEFAULT_RUNS",
-    "NEIGHBOUR_RUNS",
     "QUICK_RELEASES",
     "QUICK_RUNS",
     "REFINED_RUNS",
@@ -27,6 +24,7 @@ __all__ = [
     "Row",
     "Suggestion",
     "forecast",
+    "model_costs",
     "quick_forecast",
     "refined_forecast",
     "suggest",

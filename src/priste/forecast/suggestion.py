@@ -68,10 +68,13 @@ def suggest(
     all events alike; what is returned was itself simulated and is within the metres.
     """
     if not metres > 0:
-        raise InvalidParameter(f"The metres of a suggestion must be > 0. Got {metres!r}.")
+        raise InvalidParameter("must be > 0", parameter="at_most", owner="forecast", value=metres)
     if where not in WHERE_WORDS:
         raise InvalidParameter(
-            f"The 'where' of a suggestion must be one of {', '.join(WHERE_WORDS)}. Got {where!r}."
+            f"must be one of {', '.join(WHERE_WORDS)}",
+            parameter="where",
+            owner="forecast",
+            value=where,
         )
     trial = Trial.of(policy, trace, seed=seed, steps=steps)
     kinds = list(_kinds(trial.policy))
