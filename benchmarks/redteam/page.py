@@ -75,6 +75,7 @@ PRIVKIT_NOT_RUN = """\
 def page(kept: dict[str, Any]) -> str:
     """Return the page in Markdown; a part that was not run is left out."""
     worlds = {name: kept[name] for name in WORLDS if name in kept}
+    worlds = {name: each for name, each in worlds.items() if {"priste", "exact"} <= {*each["ways"]}}
     text = HEAD + _above(kept, worlds)
     if "together" in kept:
         text += _together(kept["together"])
@@ -107,6 +108,12 @@ def _factor(leakage: float | None) -> str:
     if leakage is None:
         return "certain"
     return f"{math.exp(leakage):.3g}" if leakage < 13 else "more than 400,000"
+
+
+def _ways(worlds: dict[str, Any]) -> list[str]:
+    """Return the ways of releasing that were measured in every world."""
+    first, *others = (world["ways"] for world in worlds.values())
+    return [way for way in first if all(way in other for other in others)]
 
 
 def _best(attackers: dict[str, list[float]], figure: int) -> tuple[float, str]:
@@ -222,7 +229,7 @@ def _exact(worlds: dict[str, Any]) -> str:
         f"*{name}* {of[0]} + {of[1]}" for name, of in ((n, w["people"]) for n, w in worlds.items())
     )
     rows = []
-    for way in next(iter(worlds.values()))["ways"]:
+    for way in _ways(worlds):
         row = [way]
         for world in worlds.values():
             told, error = world["ways"][way]
@@ -270,7 +277,7 @@ def _attackers(worlds: dict[str, Any]) -> str:
     )
     text += "Every way, best attacker: sure factor (AUC):\n\n"
     rows = []
-    for way in next(iter(worlds.values()))["ways"]:
+    for way in _ways(worlds):
         row = [way]
         for world in worlds.values():
             sure, auc = (_best(world["ways"][way], figure)[0] for figure in (1, 0))
