@@ -72,7 +72,7 @@ def run_reports(
 
 
 def is_short(policy: Policy, ledgers: Ledgers) -> bool:
-    """Tell whether finding what any prior learns from these streams takes a short time."""
+    """Return whether finding what any prior learns from these streams takes a short time."""
     return any_prior_work(policy, sum(len(each) for each in ledgers.values())) <= MOST_WORK
 
 
