@@ -35,9 +35,9 @@ def error_share(error: float, look: int) -> float:
 
 @dataclass(frozen=True)
 class Excess:
-    """What a check is to find: outcomes that tell ``excess`` more than was claimed.
+    """What a check is to find: outcomes that reveal ``excess`` more than was claimed.
 
-    ``probability`` is that of the telling outcomes on the side where they are more frequent: 0.1
+    ``probability`` is that of the revealing outcomes on the side where they are more frequent: 0.1
     for an implementation that misbehaves in one of ten streams. ``power`` is the wanted chance to
     find it.
     """

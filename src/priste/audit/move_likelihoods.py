@@ -36,7 +36,7 @@ Seen = Sequence[Floats | None]
 
 
 class MoveQuantifier:
-    """What releases with likelihoods of moves tell about an event, against an adversary.
+    """What releases with likelihoods of moves reveal about an event, against an adversary.
 
     Takes the likelihood of each step with :meth:`observe`, (m, m) ``[before, now]`` where it is of
     a move. Answers are those of a :class:`~priste.quantify.Quantifier`, with the rounding of the

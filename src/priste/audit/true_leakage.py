@@ -1,4 +1,4 @@
-"""What a release procedure really tells an adversary who knows how it works.
+"""What a release procedure really reveals to an adversary who knows how it works.
 
 A calibrator checks releases against the distribution it believes in. What comes out may have
 another one: rejections and fallbacks depend on the true cell. Here the distribution of the

@@ -4,7 +4,7 @@ The earth is divided into zones, each with an origin. A lattice counts cells of 
 east and north from the origin of its zone, in the plane that :class:`~priste.maps.Grid` draws
 around it. A map on the lattice consists of whole blocks of ``BLOCK`` by ``BLOCK`` cells. So two
 people of one zone with cells of one size share every cell that both their maps have, and the
-position of a cell tells nothing about the data that the map was made for.
+position of a cell reveals nothing about the data that the map was made for.
 """
 
 from __future__ import annotations

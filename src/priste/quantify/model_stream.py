@@ -335,7 +335,7 @@ class ModelStream:
 
     def _joint(self) -> tuple[Floats, Integers]:
         """Return mantissas and exponents (rows, answers) of b."""
-        if not self.observed:  # silence tells nothing: b = a, exactly
+        if not self.observed:  # silence reveals nothing: b = a, exactly
             mantissa, binary = np.frexp(self.prior_rows.T)
             return mantissa, binary.astype(np.int64)
         if self.goes_forward(1, candidates=False):

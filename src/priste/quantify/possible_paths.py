@@ -127,7 +127,7 @@ class PossiblePaths:
             walk.observe(column)
 
     def leakage(self) -> PossiblePathsLeakage:
-        """Return what the releases so far can tell at most."""
+        """Return the most that the releases so far can reveal."""
         slack = max(walk.slack for walk in self._walks)
         ranges = [walk.ranges() for walk in self._walks]
         by_answer = [
@@ -138,7 +138,7 @@ class PossiblePaths:
         found = []
         for first, second in combinations(range(last + 1), 2):
             one, other = by_answer[first], by_answer[second]
-            if math.inf in (one[1], other[1]):  # no path at all: nothing is left to tell
+            if math.inf in (one[1], other[1]):  # no path at all: nothing is left to reveal
                 continue
             up, down = _ratio(one, other, slack), _ratio(other, one, slack)
             if not (self._has_rest and second == last):

@@ -129,7 +129,7 @@ class Quantifier(Showable):
 
     ``model`` may be a sequence of models on one map; the rows of all models are stacked, in order.
     ``family`` says what the adversary knows of them. "joint" (the default): the adversary does not
-    know which model holds, releases may tell, and every joint prior over model and row counts.
+    know which model holds, releases may reveal, and every joint prior over model and row counts.
     "each": the adversary holds one of the models and is not unsure which; every model is tested by
     itself, rows of different models are never mixed, and each answer is the largest over the
     models. ``adversary`` may be a sequence, one for each model.
@@ -367,7 +367,7 @@ class Quantifier(Showable):
         *,
         adversary: Adversary | Sequence[Adversary] | None = None,
     ) -> Leakage:
-        """Return how far the releases tell the event from its negation.
+        """Return how far the releases distinguish the event from its negation.
 
         Without ``prior``: an upper bound over every prior of the adversary
         (see :func:`priste.quantify.worst_prior_leakage` for its slack), exactly 0 as long as
@@ -377,7 +377,7 @@ class Quantifier(Showable):
         it: from the history of releases, or without one where that class lives on the first
         cells that are this quantifier's rows. Raises ``InvalidParameter`` where neither helps.
 
-        With ``prior`` (see :meth:`posterior`): the two logarithms for that prior alone. They are 0
+        With ``prior`` (see :meth:`posterior`): the two logarithms for that prior only. They are 0
         where the prior makes the event certain or impossible or the releases impossible,
         and infinite where the releases settle an event that was open.
         """
@@ -404,7 +404,7 @@ class Quantifier(Showable):
     def directions(self) -> tuple[float, float]:
         """Return ``for_event`` and ``against_event`` of :meth:`leakage`, without a worst prior.
 
-        That is quicker where nobody asks who learns so much.
+        That is quicker if the worst prior is not needed.
         """
         return self._judge.directions(self.joint_probabilities()) if self._observed else (0.0, 0.0)
 

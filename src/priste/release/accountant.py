@@ -1,4 +1,4 @@
-"""The accountant: what the releases so far have revealed, and what the next one may tell.
+"""The accountant: what the releases so far have revealed, and what the next one may reveal.
 
 A state is a value. It follows from the terms and the past releases; nothing in it has seen a true
 location, and nothing in it is random. An adversary who knows the terms can compute all of it, and
@@ -97,7 +97,7 @@ class Prediction:
         """Take in the release of this step (None for one that says nothing) and go on.
 
         A release that was predicted to be impossible (only under a prior with zeros) leaves the
-        prediction alone.
+        prediction only.
         """
         if likelihood is not None:
             self._catch_up()
@@ -385,7 +385,7 @@ class AccountantState:
         return CheckResult(passed, CheckedTable(table, self) if passed.all() else None)
 
     def constant(self, output: int, cost: float, hints: tuple[int, ...] = ()) -> CheckedTable:
-        """Return the table that releases one output wherever the user is; it tells nothing."""
+        """Return the table that releases one output whatever the true cell; it reveals nothing."""
         cells, width = self.terms.mechanism.grid.size, self.terms.mechanism.outputs
         table = ReleaseTable(np.ones((cells, 1)), np.array([output]), width, 0.0, cost, hints)
         return CheckedTable(table, self)

@@ -55,7 +55,7 @@ def fitting_pads(
     """Return the pads with which at most half of a stream of ``steps`` steps is guarded hours.
 
     Where all events together would take more than half, those that take most have none; events
-    of one length keep theirs or lose them together. A function of its arguments alone.
+    of one length keep theirs or lose them together. A function of its arguments only.
 
     >>> from priste.events import presence
     >>> fitting_pads([presence([0], [8, 9]), presence([0], range(20))], [1, 1], 24)

@@ -43,14 +43,14 @@ class Release(Showable):
     """One step of the stream, as it may be published.
 
     ``cell`` is the released output (a cell of the map for mechanisms whose outputs are cells), or
-    None when the step was silent. ``budget`` is the dial at which the mechanism ran: 0.0
-    means that the output says nothing about the location. ``leakage`` has one entry per event, in
+    None when the step was silent. ``budget`` is that of the mechanism: at 0.0 the output
+    says nothing about the location. ``leakage`` has one entry per event, in
     order: the natural logarithm of the largest likelihood ratio, over all priors of the adversary
     and the directions that the event's guarantee bounds, that the stream has reached with this
     step. ``attempts`` counts the draws (0 for silence), ``undecided`` the checks that ran into a
-    time limit and counted as failed. ``belief`` has one entry per event: how sure the surest prior
-    of the adversary is that it happens, rounded up; it is empty where nobody measured it.
-    ``against`` says in words who that adversary is; it is empty where nobody said.
+    time limit and counted as failed. ``belief`` has one entry per event: the largest
+    belief of a prior of the adversary that it happens, rounded up; empty where it was not measured.
+    ``against`` names that adversary in words; it is empty where it is not known.
     """
 
     step: int

@@ -200,7 +200,7 @@ class Protector(Plottable):
 
     @property
     def guarded_hours(self) -> frozenset[int]:
-        """The steps of the stream at which the release says nothing, wherever the user is."""
+        """The steps of the stream at which the release says nothing, whatever the true cell."""
         return self.state.terms.guarded_hours if self.calibrator.guaranteed else frozenset()
 
     @property
@@ -238,11 +238,11 @@ class Protector(Plottable):
             return self.state.leakages()
 
     def leakage_against(self, adversary: Adversary) -> tuple[Leakage, ...]:
-        """Return what the releases so far tell another adversary, one entry per event in order.
+        """Return what another adversary learns from the releases so far, one entry per event.
 
-        A guarantee against a narrow adversary says nothing about others. ``AnyPrior()`` here tells
-        what somebody with any prior and the same mobility model could have learnt. All releases
-        are gone through again.
+        A guarantee against a narrow adversary says nothing about others. ``AnyPrior()`` here says
+        what an adversary with any prior and the same mobility model learns. All releases are
+        gone through again.
         """
         with self._turn:
             terms, record = self._record.terms, self._record
@@ -431,7 +431,7 @@ class Protector(Plottable):
         For doors that keep many streams in one place and their terms once. The Protector must be
         at its beginning, without a journal, and under the terms of that stream. With ``anew`` the
         terms may be others on the same map: every release is counted again, and
-        :attr:`over_limit` names the events about which they tell too much. Raises StateError
+        :attr:`over_limit` names the events about which they reveal too much. Raises StateError
         for records that cannot be of it; then the Protector is of no further use.
         """
         with self._turn:

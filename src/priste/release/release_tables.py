@@ -109,7 +109,7 @@ class ReleaseTable:
 
     @classmethod
     def constant(cls, output: int, cells: int, width: int, cost: float) -> ReleaseTable:
-        """Return the table that releases one output wherever the user is."""
+        """Return the table that releases one output whatever the true cell."""
         return cls(np.ones((cells, 1)), np.array([output]), width, 0.0, cost)
 
     @property

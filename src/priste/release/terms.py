@@ -87,7 +87,7 @@ class Terms:
 
     @cached_property
     def guarded_hours(self) -> frozenset[int]:
-        """The steps at which the best public guess is released, wherever the user is."""
+        """The steps at which the best public guess is released, whatever the true cell."""
         padded = zip(self.events, self.pads, strict=True)
         hours = (guarded_hours_of(event, pad) for event, pad in padded if pad is not None)
         return frozenset[int]().union(*hours)

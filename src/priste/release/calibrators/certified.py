@@ -247,7 +247,7 @@ class _Search:
         else:  # most budgets that are looked at never need the whole table
             columns = mechanism.likelihoods(outputs)
         possible = columns.any(axis=0)
-        if not possible.all():  # an output that is never released tells nothing
+        if not possible.all():  # an output that is never released reveals nothing
             asked, columns = asked[possible], columns[:, possible]
         refused = asked[~self._state.passes(columns, self._limits)] if asked.size else asked
         if refused.size:

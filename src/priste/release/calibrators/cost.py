@@ -219,7 +219,7 @@ LEAST_EVIDENCE = -1000.0
 def constant_output(state: AccountantState, costs: Costs) -> int:
     """Return the output of least expected cost if it is always released.
 
-    The expectation is over the steps up to the last of the events, under the first model alone.
+    The expectation is over the steps up to the last of the events, under the first model only.
     """
     terms = state.terms
 
@@ -238,7 +238,7 @@ def constant_output(state: AccountantState, costs: Costs) -> int:
 
 
 def best_public_guess(state: AccountantState) -> CheckedTable:
-    """Return the table that releases the output of least expected distance, wherever the user is.
+    """Return the table that releases the output of least expected distance, whatever the true cell.
 
     The expectation is over the public prediction given past releases. Where outputs are no cells,
     it is the likeliest output. Hints of the calibrator stay what they were.
