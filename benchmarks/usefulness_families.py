@@ -477,6 +477,7 @@ def summary(line: Line, rows: list[Row]) -> dict[str, Any]:
         "people": people,
         "streams": len(kept),
         "over_constant": round(float(np.mean(each)), 3),
+        "interval": round(1.96 * float(np.std(each)) / math.sqrt(len(each)), 3),
         "over_constant_streams": round(
             float(np.mean([row["released"] / row["constant"] for row in kept])), 3
         ),

@@ -21,7 +21,7 @@ APART = GRID.distances()
 @pytest.fixture(scope="module")
 def sides() -> Sides:
     """People of a line of four cells, with an event at its end."""
-    return Sides(MODEL, EVENT, START)
+    return Sides(MODEL, EVENT, START, e)
 
 
 @pytest.fixture(scope="module")
