@@ -22,7 +22,7 @@ export OPENBLAS_NUM_THREADS := 1
 # pytest rewrites tests and its plugins before it runs them; kept, this is done once for all workers.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup home-assistant lock demo docs test test-floats lint lint-page types bench redteam reproduce clean
+.PHONY: setup home-assistant lock demo docs evidence pictures test test-floats lint lint-page types bench redteam reproduce clean
 
 setup: $(VENV)/.ready
 
@@ -101,6 +101,15 @@ redteam: setup
 # The documentation as a site: site/index.html. Missing pages, links and anchors are errors.
 docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+# The pages of docs/evidence, from the figures that benchmarks/results holds.
+evidence: setup
+	$(BIN)/python -m benchmarks.pages
+
+# Every picture of docs/images that shows the program, with the figures that belong to them. Needs chromium.
+pictures: setup
+	$(BIN)/python docs/pictures/make_all.py
+	$(BIN)/python -m benchmarks.pages
 
 # Every figure and table of the paper, resumable; the page is reproduction/index.html. A smoke test of
 # minutes: make reproduce ARGS=--quick. With the data set: make reproduce ARGS="--geolife DIR".

@@ -14,7 +14,7 @@ from benchmarks.arguments import parser_of
 
 BENCHMARKS = (
     "quantification", "worst_prior", "release", "usefulness", "live", "batch", "growth", "answers",
-    "studio", "waiting",
+    "studio", "waiting", "compared", "reliability",
 )  # fmt: skip
 """Those that need no data of one's own."""
 

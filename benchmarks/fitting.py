@@ -10,20 +10,25 @@ of the first half. The scores are means of -ln Pr(next cell | this cell) a move,
 only, stays filled in between two fixes in one cell, and expected moves (EM). Each is fitted on two
 thirds of the people and scored on the others: -ln Pr(next known cell | last known cell), with all
 steps between them marginalised, by the number of steps between.
+
+Both write ``benchmarks/results/fitting.json``, part by part; no person is named in it.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.arguments import parser_of
+from benchmarks.circumstances import circumstances
 from priste.maps import Grid
 from priste.mobility import (
     MarkovModel,
@@ -44,6 +49,7 @@ from priste.policy.formula_models import nights
 from priste.policy.model_choice import PersonCells, fitted_model
 from priste.traces import Timeline, read_traces
 
+RESULTS = Path(__file__).parent / "results" / "fitting.json"
 BEIJING = (39.80, 116.20, 40.08, 116.56)
 FEWEST_MOVES = 200
 """People with fewer moves on the map are passed over: their mean says little."""
@@ -70,12 +76,25 @@ def main(arguments: Sequence[str] = ()) -> None:
             break
     print(f"{grid.rows} × {grid.columns} cells, {len(people)} people, steps of 15 min")
     if options.gaps:
-        _compare_gaps(grid, line, [person.cells for person in people])
+        rows = _compare_gaps(grid, line, [person.cells for person in people])
     else:
-        _predict_people(grid, line, people)
+        rows = _predict_people(grid, line, people)
+    held = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    held["gaps" if options.gaps else "people"] = {
+        "cells": grid.size,
+        "people": len(people),
+        "rows": rows,
+        "circumstances": circumstances(),
+    }
+    RESULTS.write_text(json.dumps(held, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def _predict_people(grid: Grid, line: Timeline, people: list[PersonCells]) -> None:
+SCORES = ("plain", "chosen", "home", "later, home", "later, own 5 moves", "later, own")
+"""Models scored on all moves of a person, and those scored on the second half of the known days."""
+
+
+def _predict_people(grid: Grid, line: Timeline, people: list[PersonCells]) -> list[dict[str, Any]]:
+    kept = []
     print("| person | moves | memory | plain | chosen | home | 2nd half: home | own 5/5 | own |")
     print("|---|---|---|---|---|---|---|---|---|")
     night = nights(line)
@@ -98,6 +117,14 @@ def _predict_people(grid: Grid, line: Timeline, people: list[PersonCells]) -> No
         scores = [_nats(each, person.cells) for each in (plain, model, home)]
         scores += [_nats(each, only_later) for each in (home, *own)]
         rows.append(scores)
+        kept.append(
+            {
+                "moves": _moves(person.cells),
+                "memory": str(choice.memory),
+                "strength": [strength.population, strength.window],
+                **{name: round(score, 4) for name, score in zip(SCORES, scores, strict=True)},
+            }
+        )
         shown = " | ".join(f"{score:.3f}" for score in scores)
         print(
             f"| {number + 1} | {_moves(person.cells)} | {choice.memory} | {shown} | "
@@ -106,6 +133,7 @@ def _predict_people(grid: Grid, line: Timeline, people: list[PersonCells]) -> No
         )
     means = np.mean(rows, axis=0)
     print("| mean | | | " + " | ".join(f"{mean:.3f}" for mean in means) + " |")
+    return kept
 
 
 def _halves(cells: Cells) -> list[bool]:
@@ -135,7 +163,7 @@ Jump = tuple[int, int, int, int]
 """Step of the day, steps until the next known cell, that cell before, the cell after."""
 
 
-def _compare_gaps(grid: Grid, line: Timeline, people: list[Cells]) -> None:
+def _compare_gaps(grid: Grid, line: Timeline, people: list[Cells]) -> list[dict[str, Any]]:
     phases = memories_of(line.start.replace(tzinfo=None), line.step)["parts"]
     jumps = [_jumps(cells) for cells in people]
     known = [jump for number, each in enumerate(jumps) if number % 3 for jump in each]
@@ -161,6 +189,7 @@ def _compare_gaps(grid: Grid, line: Timeline, people: list[Cells]) -> None:
         treatments[f"expected moves, gaps of up to {limit} steps"] = expected
     print("| treatment | stay | " + " | ".join(f"{a}-{b}" for a, b in BUCKETS) + " | all |")
     print("|---|---|" + "---|" * (len(BUCKETS) + 1))
+    kept = []
     for name, counts in treatments.items():
         matrices = counted.matrices(counts)
         weights = base.sum(axis=2)
@@ -170,6 +199,15 @@ def _compare_gaps(grid: Grid, line: Timeline, people: list[Cells]) -> None:
         means = [losses[(steps >= a) & (steps <= b)].mean() for a, b in BUCKETS]
         shown = " | ".join(f"{mean:.3f}" for mean in [*means, losses.mean()])
         print(f"| {name} | {stay / weights.sum():.2f} | {shown} |", flush=True)
+        kept.append(
+            {
+                "treatment": name,
+                "stay": round(float(stay / weights.sum()), 4),
+                "by_steps": [round(float(mean), 4) for mean in means],
+                "all": round(float(losses.mean()), 4),
+            }
+        )
+    return kept
 
 
 def _jumps(cells: Cells) -> list[Jump]:

@@ -19,9 +19,8 @@ They are expected over the table of each step. *constant* is the best constant c
 with that home, *alone* the uncalibrated mechanism, *far* more than six hours from the event.
 Leakages are the largest over the stream, under each guarded model and under five that are not.
 
-One row per line and stream is appended to ``--rows``; a later run takes them as done. The summaries
-that docs/evidence/usefulness.md quotes are in
-``benchmarks/results/usefulness_families.json``.
+One row per line and stream is appended to ``--rows``; a later run takes them as done. ``--write``
+keeps the summary of the group in ``benchmarks/results/usefulness_families.json``.
 """
 
 from __future__ import annotations
@@ -46,6 +45,7 @@ from numpy.typing import NDArray
 
 from benchmarks import moving_people
 from benchmarks.arguments import parser_of
+from benchmarks.circumstances import circumstances
 from benchmarks.moving_people import FINEST, KILOMETRES, SIDE, _known_days, _slots_of
 from priste import (
     Grid,
@@ -114,6 +114,8 @@ OTHER_CABS = 60
 
 SAN_FRANCISCO = (37.56, -122.55, 37.84, -122.198)
 """South, west, north, east: about 31 km each way."""
+
+RESULTS = Path(__file__).parent / "results" / "usefulness_families.json"
 
 GROUPS = {
     "chosen": CHOSEN,
@@ -515,6 +517,7 @@ def main(arguments: Sequence[str] = ()) -> list[dict[str, Any]]:
     parser.add_argument("--rows", type=Path, required=True, help="where rows are kept")
     parser.add_argument("--cache", type=Path, help="where the cells of the folder are kept")
     parser.add_argument("--print", action="store_true", dest="only_print", help="measure nothing")
+    parser.add_argument("--write", action="store_true", help="keep the summary with the results")
     parser.add_argument(
         "--known-quarters",
         type=int,
@@ -551,6 +554,15 @@ def main(arguments: Sequence[str] = ()) -> list[dict[str, Any]]:
     ]
     for each in found:
         print(json.dumps(each, ensure_ascii=False), flush=True)
+    if chosen.write:
+        held = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+        held[chosen.group] = {
+            "lines": [each for each in found if each["streams"]],
+            "known_quarters": chosen.known_quarters,
+            "circumstances": circumstances(),
+        }
+        text = json.dumps(held, indent=1, ensure_ascii=False) + "\n"
+        RESULTS.write_text(text, encoding="utf-8")
     return found
 
 

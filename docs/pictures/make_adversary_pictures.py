@@ -1,11 +1,12 @@
-"""Makes the picture of docs/explanation/adversaries.md and prints its table.
+"""Make a picture of docs/evidence/audits.md, and its figures in benchmarks/results/audits.json.
 
-Run ``python docs/pictures/make_adversary_pictures.py``. Seeds are fixed, so the file is the same on
-every run.
+Run ``python docs/pictures/make_adversary_pictures.py``, then ``python -m benchmarks.pages``. Seeds
+are fixed, so the files are the same on every run.
 """
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from priste import (
 from priste.release import Certified
 
 FOLDER = Path(__file__).parent.parent / "images"
+RESULTS = FOLDER.parents[1] / "benchmarks" / "results" / "audits.json"
 LEAKAGE, DISTANCE, QUIET = "#c8553d", "#0b6e6e", "#8c98a4"
 FACTORS = (1.0, 1.5, 2.0, 4.0, 10.0, 100.0, 1e4, 1e6)
 RUNS, STEPS = 12, 8
@@ -79,22 +81,26 @@ def main() -> None:
         (leakage(case, adversary, walks), distance(case, adversary, walks))
         for adversary in (*adversaries, AnyPrior())
     ]
-    for name, (leaked, far) in zip((*map("{:g}".format, FACTORS), "any"), rows, strict=True):
-        print(f"| {name} | {leaked:.2f} | {far:.2f} |")
+    held = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    held["adversaries"] = [
+        {"factor": factor, "leakage": round(leaked, 6), "km": round(far, 6)}
+        for factor, (leaked, far) in zip((*FACTORS, None), rows, strict=True)
+    ]
+    RESULTS.write_text(json.dumps(held, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     figure = Figure(figsize=(6.4, 3.2), layout="constrained")
     left, right = figure.subplots(1, 2)
     places = (*FACTORS, FACTORS[-1] * 30)
     for axes, column, colour, label in (
         (left, 0, LEAKAGE, "leakage of uncalibrated releases"),
-        (right, 1, DISTANCE, "km from the truth, certified at ε = 1"),
+        (right, 1, DISTANCE, "mean km from the truth, certified, ε = 1"),
     ):
         values = [row[column] for row in rows]
         axes.plot(places[:-1], values[:-1], "o-", color=colour, markersize=4)
         axes.plot(places[-1], values[-1], "D", color=colour)
         axes.axhline(values[-1], color=QUIET, linewidth=0.8, linestyle=":")
         axes.set_xscale("log")
-        axes.set_xticks([1, 1e2, 1e4, places[-1]], ["known", "100", "10⁴", "anything"])
-        axes.set_xlabel("near the public prior, within this factor")
+        axes.set_xticks([1, 1e2, 1e4, places[-1]], ["known", "100", "10⁴", "any"])
+        axes.set_xlabel("priors within this factor of the public prior")
         axes.set_ylabel(label)
         axes.set_ylim(bottom=0)
         axes.spines[["top", "right"]].set_visible(False)

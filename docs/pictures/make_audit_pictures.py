@@ -1,11 +1,12 @@
-"""Makes the pictures of docs/evidence/audits.md and prints its tables.
+"""Make the pictures of docs/evidence/audits.md and its figures, benchmarks/results/audits.json.
 
-Run ``python docs/pictures/make_audit_pictures.py``. Every number comes from priste.audit with fixed
-seeds, so the files are the same on every run.
+Run ``python docs/pictures/make_audit_pictures.py``, then ``python -m benchmarks.pages``. Every
+number comes from priste.audit with fixed seeds, so the files are the same on every run.
 """
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ from priste.audit import (
     averaging_attack,
     compare_guards,
     event_belief,
-    expected_error,
     sampled_leakage,
     smallest_excess,
 )
@@ -27,6 +27,7 @@ from priste.randomness import bit_source
 from priste.release import Certified
 
 FOLDER = Path(__file__).parent.parent / "images"
+RESULTS = FOLDER.parents[1] / "benchmarks" / "results" / "audits.json"
 GUARDED, BARE, QUIET = "#0b6e6e", "#c8553d", "#8c98a4"
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0)
 CALIBRATORS = {"paper": "paper", "certified": Certified(guess=False)}
@@ -66,10 +67,13 @@ def save(figure: Any, name: str) -> None:
     figure.savefig(FOLDER / f"audit-{name}.png", dpi=120, metadata={"Software": None})
 
 
-def true_leakage_picture() -> None:
+Rows = list[dict[str, Any]]
+
+
+def true_leakage_picture() -> Rows:
     """Claimed ε against true leakage on the line, after one, two and three releases."""
     case = line_of_six()
-    print("\nclaimed | calibrator | sees | 1 release | 2 releases | 3 releases | over ε")
+    kept: Rows = []
     found: dict[tuple[str, str, int], list[float]] = {}
     for epsilon in EPSILONS:
         lines: dict[tuple[str, str], list[Any]] = {}
@@ -80,8 +84,15 @@ def true_leakage_picture() -> None:
                 lines.setdefault((row.calibrator, row.sees), []).append(row)
                 found.setdefault((row.calibrator, row.sees, steps), []).append(row.true)
         for (calibrator, sees), rows in lines.items():
-            true = " | ".join(f"{row.true:.3f}" for row in rows)
-            print(f"{epsilon} | {calibrator} | {sees} | {true} | {rows[-1].exceeding:.1%}")
+            kept.append(
+                {
+                    "epsilon": epsilon,
+                    "calibrator": calibrator,
+                    "sees": sees,
+                    "true": [round(row.true, 6) for row in rows],
+                    "exceeding": round(rows[-1].exceeding, 6),
+                }
+            )
     figure, plot = axes()
     for steps, mark in ((1, "o"), (2, "s"), (3, "^")):
         label = f"{steps} release{'s' if steps > 1 else ''}"
@@ -96,29 +107,44 @@ def true_leakage_picture() -> None:
     plot.set_yticks([0.1, 0.5, 1, 5], ["0.1", "0.5", "1", "5"])
     plot.legend(frameon=False, fontsize=8)
     save(figure, "true-leakage")
+    return kept
 
 
-def sampled_table() -> None:
+def sampled_table() -> Rows:
     """The same on a hundred cells, along sampled streams."""
     case = clinic()
-    print("\ncalibrator | believed | true | streams over ε")
+    kept: Rows = []
     for calibrator in ("paper", "certified"):
         p = Protector(
             case["model"], case["events"], case["mech"], 0.5, calibrator, adversary=AnyPrior()
         )
         row = sampled_leakage(p, steps=8, runs=20, rng=1)["clinic"]
-        print(f"{calibrator} | {row.nominal_value:.3f} | {row.value:.3f} | {row.exceeding}")
+        kept.append(
+            {
+                "calibrator": calibrator,
+                "believed": round(row.nominal_value, 6),
+                "true": round(row.value, 6),
+                "exceeding": _interval(row.exceeding),
+            }
+        )
+    return kept
 
 
-def detection_table() -> None:
+def _interval(estimate: Any) -> list[float]:
+    return [round(float(each), 6) for each in (estimate.value, estimate.low, estimate.high)]
+
+
+def detection_table() -> Rows:
     """What a black-box check can find at a number of streams."""
     shares = (0.5, 0.1, 0.05, 0.01)
-    print("\nstreams a look and side | " + " | ".join(f"{share:g} of streams" for share in shares))
+    kept: Rows = []
     for streams in (250, 500, 1000, 4000):
         found = [
             smallest_excess(0.5, streams_per_look=streams, probability=share) for share in shares
         ]
-        print(f"{streams} | " + " | ".join(f"{excess:.3f}" for excess in found))
+        excess = [round(each, 6) if each < float("inf") else None for each in found]
+        kept.append({"streams": streams, "excess": excess})
+    return kept
 
 
 def belief_picture() -> None:
@@ -146,7 +172,7 @@ def belief_picture() -> None:
     save(figure, "beliefs")
 
 
-def models_picture() -> None:
+def models_picture() -> Rows:
     """One stream's leakage if people move otherwise, and the price of guarding all of them."""
     case = clinic()
     grid = case["model"].grid
@@ -157,17 +183,19 @@ def models_picture() -> None:
         [["1"], list(family)], family, case["events"], case["mech"], 2.0, 8,
         truth="1", runs=25, rng=5,
     )  # fmt: skip
-    print(
-        "\nguarded σ | "
-        + " | ".join(f"σ = {name}" for name in family)
-        + " | distance | best guess | budget"
-    )
+    kept: Rows = []
     figure, plot = axes()
     for guard, color in zip(guards, (BARE, GUARDED), strict=True):
         values = [guard.leakage[name] for name in family]
-        cells = " | ".join(f"{value:.3f}" for value in values)
         name = ", ".join(guard.guarded)
-        print(f"{name} | {cells} | {guard.distance} | {guard.guess} | {guard.mean_budget:.3f}")
+        kept.append(
+            {
+                "guarded": list(guard.guarded),
+                "leakage": [round(value, 6) for value in values],
+                "guess_km": _interval(guard.guess),
+                "mean_budget": round(guard.mean_budget, 6),
+            }
+        )
         label = f"guarding σ = {name}: mean budget {guard.mean_budget:.3f}"
         plot.plot([float(n) for n in family], values, color=color, marker="o", label=label)
     plot.axhline(2.0, color=QUIET, ls="--", lw=1, label="ε")
@@ -175,19 +203,17 @@ def models_picture() -> None:
     plot.set_ylim(bottom=0)
     plot.legend(frameon=False, fontsize=8)
     save(figure, "models")
+    return kept
 
 
 def averaging_picture() -> None:
     """How near repeated draws bring an adversary, for several mechanisms."""
     grid = clinic()["model"].grid
     draws = [1, 2, 5, 10, 20, 50, 100]
-    print("\nα | exact after 1 | " + " | ".join(f"{count} draws" for count in draws))
     figure, plot = axes()
     for alpha, color in ((0.5, GUARDED), (1.0, BARE), (2.0, "#7a3e9d")):
         mech = PlanarLaplace(grid, alpha=alpha)
         found = averaging_attack(mech, draws, runs=400, rng=1)
-        cells = " | ".join(f"{found[count].value:.2f}" for count in draws)
-        print(f"{alpha} | {expected_error(mech):.3f} | {cells}")
         low, high = [found[c].low for c in draws], [found[c].high for c in draws]
         plot.fill_between(draws, low, high, color=color, alpha=0.15, lw=0)
         values = [found[count].value for count in draws]
@@ -201,13 +227,17 @@ def averaging_picture() -> None:
 
 
 def main() -> None:
-    """Make all pictures."""
+    """Make all pictures and keep the figures."""
     matplotlib.use("Agg")
-    true_leakage_picture()
-    sampled_table()
-    detection_table()
+    held = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    held |= {
+        "true_leakage": true_leakage_picture(),
+        "sampled": sampled_table(),
+        "detection": detection_table(),
+        "models": models_picture(),
+    }
+    RESULTS.write_text(json.dumps(held, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     belief_picture()
-    models_picture()
     averaging_picture()
 
 

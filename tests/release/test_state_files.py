@@ -39,7 +39,7 @@ from priste.randomness import BitSource
 from priste.release import AccountantState, Certified, CheckedTable, Paper, ReleaseTable
 from priste.release.release_tables import UncheckedTable
 from priste.release.stream_file import journal as files
-from priste.release.stream_file.journal import pack, unpack
+from priste.release.stream_record import pack, unpack
 
 GRID = Grid(rows=3, columns=3, cell_size=1.0)
 MODEL = MarkovModel.gaussian(GRID, sigma=1.0)

@@ -139,7 +139,7 @@ class Grid(Plottable, Tabular):
         edges = (numbers[0], numbers[-1], numbers[:, 0], numbers[:, -1])
         return frozenset(np.concatenate(edges).tolist())
 
-    @property
+    @cached_property
     def size(self) -> int:
         """The number of cells, m."""
         return self.rows * self.columns

@@ -41,7 +41,6 @@ from priste.mobility.validation import (
     MAX_NUMBER,
     FloatArray,
     IntArray,
-    frozen_ints,
     sparse_nonnegative,
 )
 from priste.randomness import BitSource, ExactDistribution, Seed, bit_source
@@ -294,29 +293,17 @@ class MarkovModel(Plottable):
         """Largest ``row_sum_error`` of the transitions; see :class:`Transition`."""
         return max(transition.row_sum_error for transition in self._schedule.transitions())
 
-    @cached_property
-    def _cells(self) -> IntArray:
-        return frozen_ints(np.arange(self._grid.size, dtype=np.int64))
-
-    @cached_property
-    def _cells_of_pairs(self) -> IntArray:
-        pairs = self._schedule.pairs
-        return self._cells if pairs is None else frozen_ints(pairs[:, 1].copy())
-
     def transition(self, step: int) -> Transition:
         """Return the move from ``step`` to ``step + 1``; refuses steps beyond ``horizon``."""
         return self._schedule.at(check_int(step, "step", "a MarkovModel", least=0))
 
     def states(self, step: int) -> int:
         """Return the number of states at ``step``; at step 0 they are the m cells, in order."""
-        return int(self.cell_of_state(step).size)
+        return len(self.cell_of_state(step))
 
     def cell_of_state(self, step: int) -> IntArray:
         """Return the cell of each state at ``step``, read-only."""
-        step = check_int(step, "step", "a MarkovModel", least=0)
-        if self.horizon is not None and step > self.horizon:
-            self._schedule.at(step)
-        return self._cells if step == 0 else self._cells_of_pairs
+        return self._schedule.cells(check_int(step, "step", "a MarkovModel", least=0))
 
     def starting_at(self, step: int) -> MarkovModel:
         """Return the model of someone whose step 0 is ``step`` of this model.
@@ -377,7 +364,7 @@ class MarkovModel(Plottable):
         cells[0] = state
         for step in range(1, steps):
             state = self._schedule.at(step - 1).draw(state, source)
-            cells[step] = self._cells_of_pairs[state]
+            cells[step] = self._schedule.cells(step)[state]
         return cells
 
     def _draw_start(self, start: object, source: BitSource) -> int:
@@ -429,7 +416,8 @@ class MarkovModel(Plottable):
         for transition in self._schedule.opening:
             start = transition.push(start)
         share = stationary_share(self._schedule.repeating, start)
-        shares = np.bincount(self._cells_of_pairs, weights=share, minlength=self._grid.size)
+        cells = self._schedule.cells(len(self._schedule.opening))
+        shares = np.bincount(cells, weights=share, minlength=self._grid.size)
         return shares.astype(np.float64)
 
     def log_likelihood(

@@ -28,6 +28,7 @@ from priste.mobility.validation import (
     FloatArray,
     IntArray,
     dense_rows,
+    frozen_ints,
     row_sum_error_bound,
     row_sums,
     sparse_rows,
@@ -421,10 +422,28 @@ class Schedule:
     pairs: IntArray | None = None
     truncated_mass: float = 0.0
 
-    @property
+    @cached_property
     def horizon(self) -> int | None:
         """Number of steps with a transition; ``None`` for ever."""
         return None if self.cyclic else len(self.opening) + len(self.repeating)
+
+    @cached_property
+    def _cells_in_order(self) -> IntArray:
+        return frozen_ints(np.arange(self.transitions()[0].shape[0], dtype=np.int64))
+
+    @cached_property
+    def _cells_of_pairs(self) -> IntArray:
+        return self._cells_in_order if self.pairs is None else frozen_ints(self.pairs[:, 1].copy())
+
+    def cells(self, step: int) -> IntArray:
+        """Return the cell of each state at ``step`` (>= 0), read-only."""
+        if self.horizon is not None and step > self.horizon:
+            self.at(step)
+        return self._cells_of_pairs if step else self._cells_in_order
+
+    def states(self, step: int) -> int:
+        """Return the number of states at ``step`` (>= 0)."""
+        return len(self.cells(step))
 
     def at(self, step: int) -> Transition:
         """Return the transition from ``step`` (>= 0) to ``step + 1``."""

@@ -65,6 +65,8 @@ class LiftedChain:
     def __init__(self, model: MarkovModel, event: Guarded) -> None:
         automaton = event.automaton()
         self.model = model
+        self.movement = model.schedule
+        self.size = model.grid.size
         self.layers = {layer.step: layer for layer in automaton.layers}
         self.last = automaton.layers[-1].step if automaton.layers else -1
         if automaton.constant is None:
@@ -81,19 +83,24 @@ class LiftedChain:
         self._roundings: list[tuple[int, float]] = [(0, 0.0)]
 
     def _check_fit(self, layers: tuple[Layer, ...]) -> None:
-        size = self.model.grid.size
         for layer in layers:
             largest = max(max(cells) for cells in layer.classes)
-            if largest >= size:
+            if largest >= self.size:
                 raise InvalidParameter(
-                    f"The 'event' of a Quantifier must name cells 0 to {size - 1} of the model's "
-                    f"map. At step {layer.step} it names {largest}. Was it made for another map?"
+                    f"must name cells 0 to {self.size - 1} of the model's map",
+                    parameter="event",
+                    owner="a Quantifier",
+                    got=f"cell {largest} at step {layer.step}",
+                    hint="Was it made for another map?",
                 )
-        horizon = self.model.horizon
+        horizon = self.movement.horizon
         if horizon is not None and self.last > horizon:
             raise InvalidParameter(
-                f"The 'event' of a Quantifier must end within the model's steps 0 to {horizon}. "
-                f"It ends at step {self.last}. Give the model more matrices, or cycle them."
+                f"must end within the model's steps 0 to {horizon}",
+                parameter="event",
+                owner="a Quantifier",
+                got=f"an end at step {self.last}",
+                hint="Give the model more matrices, or cycle them.",
             )
 
     def _worlds_by_step(self) -> list[int]:
@@ -115,14 +122,15 @@ class LiftedChain:
     def cells(self, step: int) -> Integers | None:
         """Return the cell of each state, or None where states are the cells in order."""
         if self._in_order is None:  # with one array of cells for all steps, one look tells
-            cells = np.asarray(self.model.cell_of_state(0))
-            self._in_order = self.model.order == 1 and np.array_equal(cells, np.arange(cells.size))
+            cells = self.movement.cells(0)
+            in_order = np.array_equal(cells, np.arange(cells.size))
+            self._in_order = in_order and self.movement.pairs is None
         return None if self._in_order else self._cells_of_pairs(step)
 
     def _cells_of_pairs(self, step: int) -> Integers | None:
-        cells = np.asarray(self.model.cell_of_state(step))
-        size = self.model.grid.size
-        return None if len(cells) == size and np.array_equal(cells, np.arange(size)) else cells
+        cells = self.movement.cells(step)
+        in_order = len(cells) == self.size and np.array_equal(cells, np.arange(self.size))
+        return None if in_order else cells
 
     def on_states(self, by_cell: Floats, step: int) -> Floats:
         """Spread values per cell (last axis) over the states of a step."""
@@ -136,11 +144,11 @@ class LiftedChain:
             return by_state
         states = len(cells)
         collect = sparse.csr_array(
-            (np.ones(states), (cells, np.arange(states))), shape=(self.model.grid.size, states)
+            (np.ones(states), (cells, np.arange(states))), shape=(self.size, states)
         )
         flat = by_state.reshape(-1, states)
         added = np.ascontiguousarray((collect @ flat.T).T)
-        return added.reshape(*by_state.shape[:-1], self.model.grid.size)
+        return added.reshape(*by_state.shape[:-1], self.size)
 
     def _moves_at(self, step: int) -> _Moves | None:
         layer = self.layers.get(step)
@@ -160,7 +168,7 @@ class LiftedChain:
         return self._moves[step]
 
     def _moves_of(self, layer: Layer, cells_of_states: Integers | None) -> _Moves:
-        classes = np.zeros(self.model.grid.size, dtype=np.int64)
+        classes = np.zeros(self.size, dtype=np.int64)
         for number, cells in enumerate(layer.classes, start=1):
             classes[list(cells)] = number
         if cells_of_states is not None:
@@ -198,11 +206,11 @@ class LiftedChain:
 
     def pushed(self, rows: ScaledRows, step: int) -> ScaledRows:
         """Move masses (..., states) from ``step - 1`` to ``step``."""
-        return moved_ahead(rows, self.model.transition(step - 1))
+        return moved_ahead(rows, self.movement.at(step - 1))
 
     def advanced(self, rows: ScaledRows, step: int) -> ScaledRows:
         """Move masses from after ``step - 1`` to after the layer of ``step``: push, then enter."""
-        transition = self.model.transition(step - 1)
+        transition = self.movement.at(step - 1)
         if step not in self.layers or transition.may_underflow:
             return self.entered(self.pushed(rows, step), step)
         # A layer multiplies by 0 or 1, so that both together are still one float per product.
@@ -214,11 +222,11 @@ class LiftedChain:
 
     def pulled(self, rows: ScaledRows, step: int) -> ScaledRows:
         """Carry values (..., states) at ``step`` back to ``step - 1``."""
-        return moved_back(rows, self.model.transition(step - 1))
+        return moved_back(rows, self.movement.at(step - 1))
 
     def cost(self, step: int) -> float:
         """Multiply-adds of moving one row of states from ``step - 1`` to ``step``."""
-        return self.model.transition(step - 1).cost if step > 0 else 0.0
+        return self.movement.at(step - 1).cost if step > 0 else 0.0
 
     def roundings(self, step: int) -> tuple[int, float]:
         """Add up what the movement from step 0 to ``step`` loses.
@@ -229,7 +237,7 @@ class LiftedChain:
         """
         while len(self._roundings) <= step:
             here = len(self._roundings)
-            transition = self.model.transition(here - 1)
+            transition = self.movement.at(here - 1)
             count, row_sums = self._roundings[-1]
             # the sums of the product; merging worlds; merging bands after each stage
             count += transition.nonzeros_per_row + self.worlds(here - 1) + BAND_MERGES
@@ -257,7 +265,7 @@ class BackwardVectors:
         """
         last = chain.last
         chain.roundings(max(last, 0))  # refuses a model that cannot carry the event
-        states = max((chain.model.states(step) for step in range(last + 1)), default=0)
+        states = max((chain.movement.states(step) for step in range(last + 1)), default=0)
         width = max((chain.worlds(step) for step in range(last + 1)), default=1)
         needed = 8 * chain.answers * states * width * (last + 1)
         most = SPARED_BYTES if is_memory_spared() else BACKWARD_BYTES
@@ -268,7 +276,7 @@ class BackwardVectors:
             return
         current = np.broadcast_to(
             chain.outcome[:, :, None],
-            (chain.answers, chain.worlds(last), chain.model.states(last)),
+            (chain.answers, chain.worlds(last), chain.movement.states(last)),
         )
         for step in range(last - 1, -1, -1):
             current = self._one_back(current, step + 1)
@@ -278,7 +286,7 @@ class BackwardVectors:
     def _one_back(self, values: Floats, step: int) -> Floats:
         chain = self._chain
         before = chain.leave(values, step)
-        transition = chain.model.transition(step - 1)
+        transition = chain.movement.at(step - 1)
         # Scaling is by powers of two, so where no product falls below the normal floats the
         # plain numbers are the same to the bit.
         if positive_minimum(before) * transition.least_factor >= LEAST_NORMAL:
@@ -305,7 +313,7 @@ class BackwardVectors:
             current = self.at(upper)
             if upper == chain.last:
                 current = np.broadcast_to(
-                    current, (chain.answers, chain.worlds(upper), chain.model.states(upper))
+                    current, (chain.answers, chain.worlds(upper), chain.movement.states(upper))
                 )
             counted, self._stretch = self.absolute_error, {}
             for below in range(upper - 1, step - step % self._stride, -1):
@@ -317,9 +325,8 @@ class BackwardVectors:
     def at_start(self) -> Floats:
         """Return (answers, cells): Pr(answer | first cell)."""
         chain = self._chain
-        cells = chain.model.grid.size
         after = self.at(0)
-        after = np.broadcast_to(after, (chain.answers, after.shape[1], cells))
+        after = np.broadcast_to(after, (chain.answers, after.shape[1], chain.size))
         return np.ascontiguousarray(chain.leave(after, 0)[:, 0, :])
 
 
@@ -422,7 +429,7 @@ def replay(
     pending: list[Record] = [*records] if columns is None else [*records, columns]
     newest = len(pending) - 1
     count = 1 if columns is None else len(columns.values)
-    current = ScaledRows.of(np.ones((count, 1, 1, chain.model.states(newest))))
+    current = ScaledRows.of(np.ones((count, 1, 1, chain.movement.states(newest))))
     # After the event worlds no longer matter: all answers share one column until its end.
     if newest < chain.last:
         current = _lifted(current, backward.at(newest))

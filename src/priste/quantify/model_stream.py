@@ -79,7 +79,7 @@ def layout_digest(chain: LiftedChain, labels: Integers, step: int) -> str:
         for layer in chain.layers.values()
     ]
     digest = hashlib.sha256(json.dumps([worlds, chain.outcome.tolist()]).encode("ascii"))
-    for numbers in (labels, chain.model.cell_of_state(step - 1)):
+    for numbers in (labels, chain.movement.cells(step - 1)):
         digest.update(np.ascontiguousarray(numbers, dtype="<i8").tobytes() + b";")
     return digest.hexdigest()
 
@@ -96,7 +96,7 @@ def check_snapshot(snapshot: StreamSnapshot, chain: LiftedChain, labels: Integer
     chain.roundings(step - 1)  # refuses a step that the model does not have
     if snapshot.layout != layout_digest(chain, labels, step):
         raise ValueError("its numbers are of other rows, worlds or states")
-    shape = (len(labels), chain.worlds(step - 1), chain.model.states(step - 1))
+    shape = (len(labels), chain.worlds(step - 1), chain.movement.states(step - 1))
     if not snapshot.rows.bands:
         raise ValueError("it holds no numbers")
     for each in snapshot.rows.bands:
@@ -282,7 +282,7 @@ class ModelStream:
 
     def check_step(self, step: int) -> None:
         """Raise ``InvalidParameter`` when the model has no such step."""
-        if self.chain.model.horizon is not None:
+        if self.chain.movement.horizon is not None:
             self.chain.roundings(step)
 
     def observe(self, record: Record, relative_error: float = 0.0) -> None:
@@ -324,7 +324,7 @@ class ModelStream:
     def remixed(self, starts: StartRows) -> JointProbabilities:
         """Return the same for other rows; those of this stream must be first cells."""
         mantissa, exponent = self._joint()
-        by_cell = np.zeros((self.chain.answers, self.chain.model.grid.size))
+        by_cell = np.zeros((self.chain.answers, self.chain.size))
         places = np.zeros(by_cell.shape, dtype=np.int64)
         by_cell[:, self.starts.labels] = mantissa.T
         places[:, self.starts.labels] = exponent.T
@@ -374,7 +374,7 @@ class ModelStream:
         # Likelihoods and the merging of bands; the sums over worlds and states, over
         # cells for candidates, and over first cells for given priors.
         roundings += before + beside + 3 * observations + 8
-        roundings += chain.worlds(step) * chain.model.states(step) + 2 * chain.model.grid.size
+        roundings += chain.worlds(step) * chain.movement.states(step) + 2 * chain.size
         factors = row_sums + before_sums + self._inherited
         bound = relative_error_bound(roundings, factors, observations)
         if beside == 0:
@@ -390,7 +390,7 @@ class ModelStream:
         chain = self.chain
         step = self.step if candidates else self.step - 1
         worlds = chain.worlds(min(step, chain.last))
-        if 8 * self.rows * worlds * chain.model.states(step) > OPERATOR_BYTES:
+        if 8 * self.rows * worlds * chain.movement.states(step) > OPERATOR_BYTES:
             return False
         ahead, back = self._pending, self._replay_work
         if candidates:
@@ -407,12 +407,12 @@ class ModelStream:
         """How much memory the forward operator takes at most."""
         chain = self.chain
         width = max((chain.worlds(step) for step in range(chain.last + 1)), default=1)
-        return 8 * self.rows * width * chain.model.states(1)
+        return 8 * self.rows * width * chain.movement.states(1)
 
     def _work(self, step: int) -> tuple[float, float]:
         """Return the multiply-adds of one step: of the operator, and of replaying a column."""
         chain = self.chain
-        cost = chain.cost(step) + _PASSES * chain.model.states(step)
+        cost = chain.cost(step) + _PASSES * chain.movement.states(step)
         worlds = chain.worlds(step - 1)
         lifted = chain.answers * worlds if step <= chain.last else 1
         return self.rows * worlds * cost, cost * lifted

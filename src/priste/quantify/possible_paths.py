@@ -162,7 +162,7 @@ class _Walk:
         self._step = -1
         self.slack = 0.0
         """How far any of the logarithms may be from its exact value."""
-        cells = chain.model.grid.size
+        cells = chain.size
         allowed = _allowed(starts, cells)
         self._largest = np.where(allowed, 0.0, -math.inf)[None, :]
         self._least = np.where(allowed, 0.0, math.inf)[None, :]
@@ -172,7 +172,7 @@ class _Walk:
         step = self._step + 1
         logs, lost = self._logarithms(column)
         if step > 0:
-            into = self._chain.model.transition(step - 1).support.forward
+            into = self._chain.movement.at(step - 1).support.forward
             self._largest, self._least = into(self._largest), -into(-self._least)
         if step in self._chain.layers:
             targets = self._targets(step)
@@ -202,7 +202,7 @@ class _Walk:
 
     def _logarithms(self, column: Floats | None) -> tuple[Floats, float]:
         """Return ln of a column over its largest entry, and how far it may be off."""
-        cells = self._chain.model.grid.size
+        cells = self._chain.size
         if column is None:
             return np.zeros(cells), 0.0
         values = check_array(column, "column", "PossiblePaths.observe", (cells,))
@@ -220,7 +220,7 @@ class _Walk:
         """Return (worlds before, states): the world after the layer of ``step``."""
         chain = self._chain
         after = np.arange(chain.worlds(step), dtype=np.int64)[:, None]
-        spread = np.broadcast_to(after, (len(after), chain.model.states(step)))
+        spread = np.broadcast_to(after, (len(after), chain.movement.states(step)))
         return np.asarray(chain.leave(spread.astype(np.float64), step)).astype(np.int64)
 
     def _backwards(self) -> dict[int, NDArray[np.uint8]]:
@@ -231,12 +231,12 @@ class _Walk:
             return kept
         current = np.broadcast_to(
             chain.outcome[:, :, None],
-            (chain.answers, chain.worlds(chain.last), chain.model.states(chain.last)),
+            (chain.answers, chain.worlds(chain.last), chain.movement.states(chain.last)),
         )
         for step in range(chain.last, -1, -1):
             current = chain.leave(current, step)
             if step > 0:
-                current = chain.model.transition(step - 1).support.backward(current)
+                current = chain.movement.at(step - 1).support.backward(current)
             kept[step - 1] = np.packbits(current > 0.0, axis=-1)
         return kept
 

@@ -21,7 +21,7 @@ def location_posterior(
     ``first`` is the distribution of the first cell. See ``Quantifier.location_posterior``.
     """
     if step is None:
-        result = np.empty((len(records), chain.model.grid.size))
+        result = np.empty((len(records), chain.size))
         before = list(_filtered(chain, first, records, len(records) - 1))
         for here, later in _later(chain, records, 0) if records else ():
             result[here] = _normalised(chain, before[here], later, here)
@@ -60,7 +60,7 @@ def _later(
 ) -> Iterator[tuple[int, ScaledRows]]:
     """Yield each recorded step (or the next) down to ``end`` with Pr(records after it | state)."""
     newest = max(len(records) - 1, end)
-    current = ScaledRows.of(np.ones((1, chain.model.states(newest))))
+    current = ScaledRows.of(np.ones((1, chain.movement.states(newest))))
     yield newest, current
     for step in range(newest, end, -1):
         current = _weighed(chain, current, records[step], step)

@@ -28,12 +28,7 @@ from priste.release.stream_file.header import (
     ground_of,
     guarded_from_json,
 )
-from priste.release.stream_file.journal import (
-    Entry,
-    Likelihoods,
-    LikelihoodTexts,
-    entry_from_json,
-)
+from priste.release.stream_record import Entry, Likelihoods, LikelihoodTexts, entry_from_json
 
 Records = Sequence[Mapping[str, Any]]
 Events = dict[str, PolicyEvent]

@@ -77,18 +77,18 @@ class Prediction:
     It holds nothing that an adversary with the same prior could not compute.
     """
 
-    def __init__(self, model: MarkovModel, prior: Floats | None) -> None:
-        self._model = model
-        cells = model.grid.size
-        self._states: Floats = np.full(cells, 1.0 / cells) if prior is None else np.array(prior)
+    def __init__(self, model: MarkovModel, prior: Floats) -> None:
+        self._movement = model.schedule
+        self._cells = model.grid.size
+        self._states: Floats = np.array(prior)
         self._step = 0
         self._due = 0  # steps passed since the last time the states were pushed forward
 
     def predicted(self) -> Floats:
         """Return (m,), the probability of each cell before the release of this step."""
         self._catch_up()
-        cells = self._model.cell_of_state(self._step)
-        marginal = np.zeros(self._model.grid.size)
+        cells = self._movement.cells(self._step)
+        marginal = np.zeros(self._cells)
         np.add.at(marginal, cells, self._states)
         return np.asarray(marginal / marginal.sum())
 
@@ -101,7 +101,7 @@ class Prediction:
         if likelihood is not None:
             self._catch_up()
             scaled = likelihood / likelihood.max()
-            weighted = self._states * scaled[self._model.cell_of_state(self._step)]
+            weighted = self._states * scaled[self._movement.cells(self._step)]
             total = weighted.sum()
             if total > 0.0:
                 self._states = weighted / total
@@ -116,7 +116,7 @@ class Prediction:
         states = snapshot.states
         if snapshot.step < 0 or snapshot.due < 0:
             raise ValueError("its prediction is of an impossible step")
-        if states.shape != (self._model.states(snapshot.step),):
+        if states.shape != (self._movement.states(snapshot.step),):
             raise ValueError("its prediction has another shape")
         if not (states.min() >= 0.0 and states.max() < math.inf and states.sum() > 0.0):
             raise ValueError("its prediction is no distribution")
@@ -130,7 +130,7 @@ class Prediction:
 
     def _catch_up(self) -> None:
         while self._due:
-            pushed = self._model.transition(self._step).push(self._states)
+            pushed = self._movement.at(self._step).push(self._states)
             self._states = pushed / pushed.sum()
             self._step += 1
             self._due -= 1

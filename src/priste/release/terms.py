@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -58,7 +59,8 @@ class Terms:
 
     def __getstate__(self) -> dict[str, object]:
         """Leave out what every process derives for itself."""
-        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
+        names = (each.name for each in fields(self) if not each.name.startswith("_"))
+        return {name: getattr(self, name) for name in names}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         vars(self).update(state, _derived={}, _turn=threading.RLock())
@@ -78,33 +80,27 @@ class Terms:
         """
         if self.public_prior is not None:
             return self.public_prior
-        return self.adversary.mean_prior(self.mechanism.grid.size)
+        cells = self.mechanism.grid.size
+        return self.derived("expected start", lambda: self.adversary.mean_prior(cells))
 
-    @property
+    @cached_property
     def guarded_hours(self) -> frozenset[int]:
         """The steps at which the best public guess is released, wherever the user is."""
-        return self.derived(
-            "guarded hours",
-            lambda: frozenset[int]().union(
-                *(
-                    guarded_hours_of(event, pad)
-                    for event, pad in zip(self.events, self.pads, strict=True)
-                    if pad is not None
-                )
-            ),
-        )
+        padded = zip(self.events, self.pads, strict=True)
+        hours = (guarded_hours_of(event, pad) for event, pad in padded if pad is not None)
+        return frozenset[int]().union(*hours)
 
-    @property
+    @cached_property
     def against(self) -> str:
         """The adversary that the guarantee is against, in words; one text for all releases."""
-        return self.derived("against", self.adversary.words)
+        return self.adversary.words()
 
     @property
     def epsilons(self) -> tuple[float, ...]:
         """What no leakage exceeds while its guarantee is kept; inf for a cap on beliefs."""
         return tuple(guarantee.largest_leakage for guarantee in self.guarantees)
 
-    @property
+    @cached_property
     def last_step(self) -> int | None:
         """The last step for which all models have movement; None if there is no end."""
         ends = [model.horizon for model in self.models if model.horizon is not None]
