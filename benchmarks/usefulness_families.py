@@ -18,6 +18,8 @@ Every step is released, from the last known cell; errors count on steps with a f
 They are expected over the table of each step. *constant* is the best constant cell for somebody
 with that home, *alone* the uncalibrated mechanism, *far* more than six hours from the event.
 Leakages are the largest over the stream, under each guarded model and under five that are not.
+*parts* divide the error by what the step was: guarded hours, a constant table, or a table that
+reveals something, in a cell that the first model predicts with ``EXPECTED`` or more, or with less.
 
 One row per line and stream is appended to ``--rows``; a later run takes them as done. ``--write``
 keeps the summary of the group in ``benchmarks/results/usefulness_families.json``.
@@ -130,6 +132,9 @@ PER_HOUR, DAY = 4, 96
 ALPHA, FAR = 2.0, 6 * PER_HOUR
 LONGEST_STAY = 12 * PER_HOUR
 """A gap between two fixes in one cell is a stay if it is not longer; any other gap is missing."""
+
+EXPECTED = 0.001
+PARTS = ("guarded hours", "constant table", "expected cell", "unexpected cell")
 
 KINDS = ("rare", "work", "commute", "near")
 START, STEP = datetime(2026, 3, 2), timedelta(minutes=15)
@@ -423,13 +428,17 @@ def measured(line: Line, city: City, case: Case, known: Models) -> Row:
         )
     except PristeError as problem:
         return {**row, "refused": str(problem)[:80]}
-    errors, likelihoods, cpu = [], [], []
+    errors, likelihoods, parts, cpu = [], [], [], []
     for cell in known.path.tolist():
         begin = time.process_time()
-        table = protector.node.rule.table  # type: ignore[attr-defined]  # a checked table
+        node = protector.node
+        table = node.rule.table  # type: ignore[attr-defined]  # a checked table
         release = protector.release(cell)
         cpu.append(1e3 * (time.process_time() - begin))
         errors.append(float(table.likelihoods[cell] @ city.apart[cell, table.outputs]))
+        expected = node.state.predicted()[cell] >= EXPECTED
+        revealing = bool((table.likelihoods != table.likelihoods[0]).any())
+        parts.append(PARTS[0 if node.guarded else 1 if not revealing else 2 if expected else 3])
         likelihoods.append(
             table.likelihoods[:, int(np.flatnonzero(table.outputs == release.cell)[0])]
         )
@@ -446,6 +455,11 @@ def measured(line: Line, city: City, case: Case, known: Models) -> Row:
         **{name: round(float(each[fixes].sum()), 3) for name, each in kinds.items()},
         **{f"far_{name}": round(float(each[far].sum()), 3) for name, each in kinds.items()},
         "fixes": int(fixes.sum()),
+        "parts": {
+            name: [int(some.sum()), round(float(np.array(errors)[some].sum()), 3)]
+            for name in PARTS
+            for some in [fixes & (np.array(parts) == name)]
+        },
         "leakage": {name: round(each["event"], 3) for name, each in told.items()},
         "pinned": round(float(np.mean([bool((each == each[0]).all()) for each in likelihoods])), 3),
         "cpu_ms": round(float(np.median(cpu[2:])), 2),
@@ -495,11 +509,26 @@ def summary(line: Line, rows: list[Row]) -> dict[str, Any]:
             )
             for kind in KINDS
         },
+        "parts": _parts([row for row in kept if "parts" in row]),
+        "streams_in_parts": sum("parts" in row for row in kept),
         "leakage": {
             name: [round(float(np.percentile(found, part)), 2) for part in (50, 90, 100)]
             for name, found in told.items()
         },
         "cpu_ms": round(float(np.median([row["cpu_ms"] for row in kept])), 1),
+    }
+
+
+def _parts(rows: list[Row]) -> dict[str, list[float]]:
+    """Return per part its share of the steps, and its error over that of the constant point."""
+    steps = max(sum(row["fixes"] for row in rows), 1)
+    constant = max(sum(row["constant"] for row in rows), 1e-9)
+    return {
+        name: [
+            round(sum(row["parts"][name][0] for row in rows) / steps, 3),
+            round(sum(row["parts"][name][1] for row in rows) / constant, 3),
+        ]
+        for name in PARTS
     }
 
 

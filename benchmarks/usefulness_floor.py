@@ -154,7 +154,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser.add_argument("--pad", type=int, default=PER_HOUR, help="of guarded hours, in steps")
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--known-quarters", type=int, default=moving_people.WELL_KNOWN)
-    parser.add_argument("--write", action="store_true", help=f"the means to {RESULTS.name}")
+    parser.add_argument("--write", action="store_true", help="keep the means with the results")
     chosen = parser.parse_args(arguments)
     moving_people.WELL_KNOWN = chosen.known_quarters
     city = City(chosen.geolife, chosen.cache)
@@ -172,7 +172,11 @@ def main(arguments: Sequence[str] = ()) -> None:
         summaries.append({"model": model, "events": len(some), **means})
         print(json.dumps(summaries[-1]))
     if chosen.write:
-        RESULTS.write_text(json.dumps({"group": chosen.group, "means": summaries}, indent=1) + "\n")
+        held = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else []
+        setting = {"group": chosen.group, "epsilon": chosen.epsilon, "pad": chosen.pad}
+        held = [each for each in held if setting.items() - each.items()]
+        held += [{**setting, **each} for each in summaries]
+        RESULTS.write_text(json.dumps(held, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
