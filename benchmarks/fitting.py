@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     line = Timeline(datetime(2008, 1, 7), timedelta(minutes=15), "Asia/Shanghai")
     people: list[PersonCells] = []
     for folder in sorted(path for path in options.geolife.iterdir() if path.is_dir()):
-        found = cell_sequences(read_traces(folder), grid, line, cycle="week")
+        found = cell_sequences(read_traces(folder), grid, line)
         people += [person for person in found if _moves(person.cells) >= FEWEST_MOVES]
         if len(people) >= options.people:
             break

@@ -33,6 +33,23 @@ def test_every_job_is_done_once(capfd: pytest.CaptureFixture[str]) -> None:
     assert multiprocessing.active_children() == []
 
 
+@pytest.mark.skipif(os.name == "nt", reason="no sockets with paths")
+def test_a_long_temporary_folder_holds_no_socket(tmp_path: Path) -> None:
+    """Addresses of sockets are short: workers begin whatever TMPDIR is, and leave nothing there."""
+    folder = tmp_path / ("a-long-name-" * 10)
+    folder.mkdir()
+    code = (
+        "from priste.workers import finished; from tests import worker_jobs as jobs; "
+        "print(sorted(finished(jobs.doubled, [1, 2], workers=1)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False,
+        env={**os.environ, "TMPDIR": str(folder)},
+    )  # fmt: skip
+    assert done.stdout == "[(0, 2), (1, 4)]\n", done.stderr
+    assert list(folder.iterdir()) == []
+
+
 def test_dead_workers_are_replaced(tmp_path: Path) -> None:
     """A job whose worker was killed is done by another."""
     assert dict(finished(partial(jobs.die_first, tmp_path), [7], workers=1)) == {0: 7}

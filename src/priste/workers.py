@@ -15,10 +15,12 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import multiprocessing.util
 import os
 import pickle
 import queue
 import signal
+import tempfile
 import threading
 import time
 from collections import deque
@@ -40,6 +42,13 @@ GRACE = 2.0
 AGAIN = 0.1
 """Seconds after which a process is started again: a fork server that was killed takes so long to
 be known as dead."""
+
+LONGEST_FOLDER = 60
+"""Bytes of a temporary folder in which the fork server listens: the address of a socket has at most
+104 on some systems, and 40 are taken by the names in that folder."""
+
+SHORT_FOLDER = "/tmp"
+"""Where it listens otherwise, in a private folder of its own."""
 
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -246,6 +255,7 @@ def _for_new_processes() -> Iterator[None]:
 
     They read the number of threads when they start. Ctrl-C is for this process; they end with it.
     """
+    _listen_in_a_short_folder()
     masks = hasattr(signal, "pthread_sigmask")
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if masks else set()
     before = {name: os.environ.get(name) for name in ONE_THREAD}
@@ -260,6 +270,17 @@ def _for_new_processes() -> Iterator[None]:
                 os.environ[name] = value
         if masks:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _listen_in_a_short_folder() -> None:
+    """Let this process choose the folder of its sockets now, where the usual one is too long."""
+    if not _SERVED or len(os.fsencode(tempfile.gettempdir())) <= LONGEST_FOLDER:
+        return
+    before, tempfile.tempdir = tempfile.tempdir, SHORT_FOLDER
+    try:
+        multiprocessing.util.get_temp_dir()
+    finally:
+        tempfile.tempdir = before
 
 
 # In a worker

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from priste.batch.draws import bits_of, point_bits
+from priste.batch.draws import bits_of
 
 SECRETS: tuple[bytes | int, ...] = (bytes(32), bytes(31) + b"\1", 5, 6)
 USERS = ("ada", "ad", None, "None", "a", "da")
@@ -32,8 +32,7 @@ def test_bits_of_users_and_steps_are_their_own(key: bytes | int) -> None:
         assert bits.below(2**128) not in found.values()
 
 
-def test_keys_share_nothing_and_points_are_not_steps() -> None:
-    """Another secret or seed gives other bits; points within cells are not drawn with a step's."""
+def test_keys_share_nothing() -> None:
+    """Another secret or seed gives other bits."""
     found = [drawn(key, "p", "ada", 0) for key in SECRETS]
-    found += [point_bits(key, "p", user).below(2**128) for key in SECRETS for user in USERS]
     assert len(set(found)) == len(found)

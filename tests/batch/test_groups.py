@@ -1,6 +1,5 @@
 """One pure function for the fixes of some users: repeatable, order-free, and fair to the others."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -75,15 +74,6 @@ def test_rows_hold_the_released_points(policy: Policy, group: Group) -> None:
         if row["user"] == "ben"
     ]
     assert tuple(cells) == group.outcomes[1].stream.cells
-
-
-def test_random_points_repeat(policy: Policy) -> None:
-    """Points within cells follow from the key as well, so a repetition shows the same."""
-    release = policy.document.release.model_copy(update={"points": "random"})
-    scattered = replace(policy, document=policy.document.model_copy(update={"release": release}))
-    one, other = (protect_group(table_of("ada"), scattered, KEY).rows for _ in range(2))
-    assert one.equals(other)
-    assert len(set(one["lat"].to_pylist())) > 4
 
 
 def test_earlier_steps_stay_and_later_ones_are_drawn(policy: Policy, group: Group) -> None:

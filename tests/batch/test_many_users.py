@@ -184,7 +184,7 @@ def test_a_home_that_is_everybodys_own(tmp_path: Path) -> None:
         ({}, "--places TABLE"),
         ({"place_columns": {"clinic": "x"}}, "--place home"),
     ):
-        with pytest.raises(InvalidParameter, match=f"a personal place, and nothing says.*{hint}"):
+        with pytest.raises(InvalidParameter, match=f"must say where 'home' is.*{hint}"):
             run(tmp_path, source, "unsaid", policy=own, **given)
     assert not workspace_of(tmp_path / "unsaid").exists()
     (tmp_path / "homes.csv").write_text(
@@ -322,9 +322,6 @@ def test_a_full_disk(tmp_path: Path) -> None:
         assert (again.drawn_now, again.cells) == (0, expected.cells)
     finally:
         subprocess.run(["umount", str(disk)], check=True)
-
-
-# Runs of earlier versions
 
 
 def test_progress_counts_users(tmp_path: Path) -> None:

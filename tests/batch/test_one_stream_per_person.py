@@ -113,7 +113,7 @@ GUARDED = TEXT.replace("sigma = 0.4", "sigma = 1.0").replace('\nguarded_hours = 
 """With guarded hours: an hour before a visit and after it."""
 
 
-@pytest.mark.parametrize("rule", ["nearest", "interpolated"])
+@pytest.mark.parametrize("rule", ["nearest", "any"])
 def test_hours_of_an_earlier_policy_are_not_read_by_a_later_one(rule: str) -> None:
     """An earlier visit in the new clock: fixes moved, missing or added then change no release."""
     key = bytes([7]) * 32

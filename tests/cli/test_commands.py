@@ -429,8 +429,8 @@ def test_audit_against_another_adversary(finished: Path) -> None:
     for arguments, complaint in (
         ((finished / "trips.csv", "--adversary", "near"), "near:FACTOR"),
         ((finished / "trips.csv", "--adversary", "everybody"), "near:FACTOR"),
-        ((finished / "trips.csv", "--adversary", "starts:moon"), "known are"),
-        ((ledger, "--adversary", "population"), "leave out --adversary"),
+        ((finished / "trips.csv", "--adversary", "starts:moon"), "names no region"),
+        ((ledger, "--adversary", "population"), "must be left out with a ledger"),
     ):
         result = priste("audit", *arguments, "-p", finished / "policy.toml", code=2)
         assert complaint in complaint_of(result)
@@ -451,16 +451,14 @@ def test_report_without_private_may_be_shared(finished: Path, tmp_path: Path) ->
 
 
 def test_report_of_a_run_finds_its_policy_and_input(finished: Path, tmp_path: Path) -> None:
-    """With --private the page tells errors and events; figures and outlines are drawn."""
-    page, river = tmp_path / "r.html", tmp_path / "river.geojson"
-    river.write_text('{"type": "LineString", "coordinates": [[7.0, 46.0], [7.05, 46.03]]}')
+    """With --private the page tells errors and events; figures are drawn."""
+    page = tmp_path / "r.html"
     found = told("report", finished / "out.csv", "--private", "-o", page,
-                 "--plots", tmp_path / "plots", "--user", "ada", "--outline", river)  # fmt: skip
+                 "--plots", tmp_path / "plots", "--user", "ada")  # fmt: skip
     assert (found["private"], found["verdict"], found["users"]) == (True, "kept", ["ada"])
     text = page.read_text()
     assert "Keep this page to yourself" in text
     assert "mean error, from the true fix" in text
-    assert 'class="outline"' in text
     assert {Path(p).suffix for p in found["plots"]} == {".png", ".pdf"}
     assert all(Path(p).stat().st_size > 1000 for p in found["plots"])
 

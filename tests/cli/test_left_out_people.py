@@ -14,7 +14,7 @@ from priste.release import read_ledgers
 from priste.results import any_prior_leakage, columns_of_releases
 
 FITTED = with_a_short_event(QUICK).replace(
-    'kind = "gaussian"\nsigma = 1.0', 'kind = "fit"\ntraces = "trips.csv"\nsigma = 1.0'
+    'kind = "gaussian"\nsigma = 1.0', 'kind = "fit"\ntraces = "trips.csv"'
 )
 ADVERSARY = '\n[adversary]\nknows = "population"\n'
 NIGHTS = """

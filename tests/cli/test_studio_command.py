@@ -23,8 +23,8 @@ def complaint(*arguments: str) -> str:
 
 def test_what_cannot_be_opened_is_told_before_anything_listens(tmp_path: Path) -> None:
     """A missing file, a basemap that is none, and tiles without an address."""
-    assert "There is no file" in complaint(str(tmp_path / "none.gpx"))
-    assert "There is no basemap" in complaint("--basemap", str(tmp_path / "none.pmtiles"))
+    assert "must be a file or folder that is there" in complaint(str(tmp_path / "none.gpx"))
+    assert "must be a file that is there" in complaint("--basemap", str(tmp_path / "none.pmtiles"))
     assert "{z}" in complaint("--tiles", "http://tiles.example/")
 
 

@@ -17,12 +17,11 @@ from priste.audit.estimates import Estimate
 from priste.cli.application import app
 from priste.errors import InvalidParameter, OutputExists
 from priste.events import near_events
-from priste.forecast import Row, forecast, quick_forecast, refined_forecast, suggest
+from priste.forecast import Row, forecast, model_costs, quick_forecast, refined_forecast
 from priste.forecast.neighbours import neighbours_of
 from priste.forecast.picture import forecast_page, groups_of, save_forecast
 from priste.forecast.policy_cost import followed_steps, unbroken_steps
 from priste.forecast.simulation import DENSE_SPREAD
-from priste.forecast.suggestion import LADDER, MOST_TRIED, _strongest
 from priste.policy import Policy, load_policy, read_policy
 from priste.quantify import AnyPrior, BeliefBound, OddsBound
 from priste.traces import Fix, Trace
@@ -126,8 +125,8 @@ def test_a_quick_forecast_is_the_first_row_and_can_be_cancelled(policy: Policy) 
 
 
 def test_a_refined_forecast_grows_and_can_be_cancelled(policy: Policy) -> None:
-    """Each row is the quick forecast of so many streams; progress comes with metres so far."""
-    tried: list[tuple[int, int, float]] = []
+    """Each row is the quick forecast of so many streams; releases are counted."""
+    tried: list[tuple[int, int]] = []
     rows = list(
         refined_forecast(
             policy,
@@ -145,9 +144,8 @@ def test_a_refined_forecast_grows_and_can_be_cancelled(policy: Policy) -> None:
     beyond = cost.beyond_constant
     assert beyond.low < cost.released.all.value - cost.constant.all.value < beyond.high
     total = 2 * rows[0].cost.of_steps
-    assert [done for done, _, _ in tried[:total]] == list(range(1, total + 1))
-    assert {of for _, of, _ in tried} == {total}
-    assert 0.0 < tried[total - 1][2] < 1e5
+    assert [done for done, _ in tried[:total]] == list(range(1, total + 1))
+    assert {of for _, of in tried} == {total}
 
     # Without time there is one row all the same, from two streams that end after their first step.
     (hurried,) = refined_forecast(policy, seconds=0.0, first_seconds=0.0, seed=5)
@@ -160,6 +158,16 @@ def test_a_refined_forecast_grows_and_can_be_cancelled(policy: Policy) -> None:
         next(refined_forecast(policy, on_trial=enough))
 
 
+def test_a_refined_forecast_ends_with_what_each_model_costs(folder: Path) -> None:
+    """After the policy comes each setting without a model; one model has nothing to say."""
+    two = POLICY.replace("sigma = 1.0", 'sigma = 1.0\nfamily = ["wide"]')
+    rows = list(refined_forecast(read_policy(two, folder=folder), runs=4, seconds=600.0, seed=5))
+    assert [row.without for row in rows] == [None, None, "wide"]
+    (said,) = model_costs(rows[1:])
+    assert said.startswith("Guarding also against an adversary who takes people to move farther")
+    assert model_costs(rows[1:2]) == []
+
+
 class StopAsking(Exception):
     """The user went away."""
 
@@ -170,38 +178,6 @@ def test_neighbours_end_where_the_policy_itself_ended(policy: Policy) -> None:
     assert {row.cost.steps for row in rows} == {1}
     whole = forecast(policy, runs=2, steps=4).rows
     assert [row.cost.steps for row in whole] == [4] * (len(whole) - 1) + [2]
-
-
-def test_suggestions_cost_at_most_what_was_asked(policy: Policy) -> None:
-    """Each suggested guarantee is within the wish; an impossible wish has no answer."""
-    found = suggest(policy, 1e6, runs=2, steps=2)
-    assert found.rows[0].name == "ε = 0.1"
-    assert {row.name for row in found.rows} == {"ε = 0.1", "ε = 0.1, upwards only"}
-    assert suggest(policy, 1e-6, runs=2, steps=2).rows == ()
-    for where in ("near", "everywhere"):
-        within = suggest(policy, 900.0, where=where, runs=2, steps=3)  # type: ignore[arg-type]
-        for row in within.rows:
-            told = row.cost.released
-            chosen = {"far": told.far, "near": told.near, "everywhere": told.all}[where]
-            assert (chosen or told.all).value <= 900.0
-    with pytest.raises(InvalidParameter, match="must be > 0"):
-        suggest(policy, 0.0)
-    with pytest.raises(InvalidParameter, match="far, near, everywhere"):
-        suggest(policy, 1.0, where="there")  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("cheap_from", range(len(LADDER) + 1))
-def test_halving_finds_the_first_rung_that_is_cheap_enough(cheap_from: int) -> None:
-    """Compared with trying every rung, wherever the costs cross; few rungs are tried."""
-    tried = []
-
-    def cost_at(epsilon: float) -> Any:
-        tried.append(epsilon)
-        return LADDER.index(epsilon)
-
-    found = _strongest(cost_at, lambda rung: rung >= cheap_from)  # type: ignore[operator]
-    assert found == (cheap_from if cheap_from < len(LADDER) else None)
-    assert len(tried) <= MOST_TRIED
 
 
 def test_steps_are_those_of_the_clock(policy: Policy) -> None:
@@ -272,12 +248,6 @@ def test_the_command_in_words_and_in_json(folder: Path) -> None:
     first = found["settings"][0]
     assert first["name"] == "as it is"
     assert first["cost"]["released"]["all"]["low"] <= first["cost"]["released"]["all"]["value"]
-    asked = json.loads(runner.invoke(app, [*base, "--at-most", "1000000", "--json"]).stdout)
-    assert asked["settings"][0]["name"] == "ε = 0.1"
-    told = runner.invoke(app, [*base, "--at-most", "1000000", "--where", "everywhere"])
-    assert "strongest guarantees" in " ".join(told.stdout.split())
-    none = runner.invoke(app, [*base, "--at-most", "0.001"])
-    assert "No guarantee that was tried" in " ".join(none.stdout.split())
 
 
 @pytest.fixture(scope="module")

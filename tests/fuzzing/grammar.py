@@ -95,7 +95,7 @@ def _clock(rng: random.Random) -> dict[str, Any]:
         "step": rng.choice(("1h", "60 min")),
     }
     clock.update(rng.choice(({"steps": 48}, {"end": "2026-03-05T00:00:00"})))
-    clock.update(rng.choice(({}, {"zone": "Europe/Zurich"}, {"rule": "majority"}, {"rule": "any"})))
+    clock.update(rng.choice(({}, {"zone": "Europe/Zurich"}, {"rule": "any"})))
     return clock
 
 

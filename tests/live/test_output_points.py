@@ -15,7 +15,6 @@ from priste.live.output_points import ZONE_RADIUS, NamedPoint, OutputPoints
 from priste.live.point import LEAST_ACCURACY, Point
 from priste.live.settings import PersonSection, read_point
 from priste.policy import read_policy
-from priste.randomness import SystemBits
 
 HOME = NamedPoint("home", GRID.latlon(0)[0] + 0.002, GRID.latlon(0)[1] - 0.003)
 ROUNDED = 5e-8
@@ -25,15 +24,11 @@ EDGES = 40
 """Points along a side of a cell by which distances to it are measured a second way."""
 
 
-def shown(points: OutputPoints, cell: int) -> tuple[float, float, float, str | None]:
-    return points.of(cell, SystemBits())
-
-
 def test_a_named_point_stands_for_its_cell_and_no_other() -> None:
     """The home's cell is released as the home; every other cell as its centre."""
     points = OutputPoints(read_policy(POLICY), [HOME])
     for cell in range(GRID.size):
-        lat, lon, accuracy, name = shown(points, cell)
+        lat, lon, accuracy, name = points.of(cell)
         expected = (HOME.lat, HOME.lon) if cell == 0 else GRID.latlon(cell)
         assert (lat, lon) == pytest.approx(expected, abs=ROUNDED)
         assert (name, accuracy) == ("home" if cell == 0 else None, 707.0)
@@ -47,7 +42,7 @@ def test_no_point_and_no_accuracy_reaches_a_guarded_cell(outside: str) -> None:
     points = OutputPoints(policy, [HOME], avoid_guarded=True, accuracy=5000.0)
     edges = [at for cell in policy.guarded_cells for at in edge(policy.grid.bounds_of(cell))]
     for cell in range(policy.grid.size):
-        lat, lon, accuracy, name = shown(points, cell)
+        lat, lon, accuracy, name = points.of(cell)
         assert policy.grid.cell_at(lat, lon) not in policy.guarded_cells
         if cell in policy.guarded_cells:
             assert name is None

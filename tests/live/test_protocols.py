@@ -34,6 +34,7 @@ from priste.live.protocols import (
 )
 from priste.live.protocols.fields import LARGEST_MESSAGE, Unreadable
 from priste.traces import Fix
+from priste.traces.formats.nmea import framed
 
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
 POINT = Point("ada", 3, NOON, 46.0123456, -7.0654321, 400.0)
@@ -49,6 +50,11 @@ points = st.builds(
     lon=st.floats(-180, 180).map(lambda x: round(x, 7)),
     accuracy=st.just(400.0),
 )
+
+
+def received(body: str) -> bytes:
+    """Return a sentence as a receiver sends it."""
+    return f"{framed(body)}\r\n".encode()
 
 
 def read_nmea(message: bytes) -> Fix | None:
@@ -334,20 +340,20 @@ def test_a_receiver_without_a_fix_says_nothing() -> None:
         "GPGSV,1,1,00",
     ]
     for line in lines:
-        assert read_nmea(nmea._framed(line)) is None
+        assert read_nmea(received(line)) is None
     assert read_nmea(b"!AIVDM,1,1,,A,,0*26") is None
 
 
 def test_a_position_without_a_date_is_of_the_nearest_day() -> None:
     """GGA alone has no date: it is of the day of the last RMC, or of now, across midnight."""
-    late = nmea._framed("GPGGA,235950.00,4600.60,N,00703.00,E,1,04,1.0,,M,,M,,")
+    late = received("GPGGA,235950.00,4600.60,N,00703.00,E,1,04,1.0,,M,,M,,")
     fix = nmea.Receiver().read(late, datetime(2026, 3, 5, 0, 0, 5, tzinfo=UTC))
     assert fix is not None
     assert fix.time == datetime(2026, 3, 4, 23, 59, 50, tzinfo=UTC)
     receiver = nmea.Receiver()
-    dated = nmea._framed("GPRMC,235959.00,A,4600.60,N,00703.00,E,,,040326,,,A")
+    dated = received("GPRMC,235959.00,A,4600.60,N,00703.00,E,,,040326,,,A")
     receiver.read(dated, NOON + timedelta(days=90))
-    early = nmea._framed("GPGGA,000001.00,4600.60,N,00703.00,E,1,04,1.0,,M,,M,,")
+    early = received("GPGGA,000001.00,4600.60,N,00703.00,E,1,04,1.0,,M,,M,,")
     fix = receiver.read(early, NOON + timedelta(days=90))
     assert fix is not None
     assert fix.time == datetime(2026, 3, 5, 0, 0, 1, tzinfo=UTC)
@@ -356,7 +362,7 @@ def test_a_position_without_a_date_is_of_the_nearest_day() -> None:
 def test_a_receiver_without_dates_may_be_off_for_long() -> None:
     """GGA alone goes by the clock, also after more than half a day without a sentence."""
     receiver = nmea.Receiver()
-    line = nmea._framed("GPGGA,120000.00,4600.60,N,00703.00,E,1,04,1.0,,M,,M,,")
+    line = received("GPGGA,120000.00,4600.60,N,00703.00,E,1,04,1.0,,M,,M,,")
     for hours in (0, 14, 25):
         fix = receiver.read(line, NOON + timedelta(hours=hours))
         assert fix is not None

@@ -340,11 +340,11 @@ def step_of(live: InThread) -> int:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("http://x", "begins with one of"),
+        ("http://x", "must begin with one of"),
         ("gpsd://", "needs a host"),
-        ("gpsd://[", "cannot be read"),
+        ("gpsd://[", "must be written as"),
         ("replay://", "needs a path"),
-        ("gpsd://127.0.0.1:99999", "cannot be read"),
+        ("gpsd://127.0.0.1:99999", "must be written as"),
         ("gpsd://127.0.0.1?x=1", "takes no 'x'"),
         ("gpsd://192.0.2.1", "--expose"),
         ("owntracks+mqtt://192.0.2.1/a", "not encrypted"),

@@ -55,6 +55,20 @@ def test_a_draft_without_traces_is_an_example() -> None:
     assert list(policy.events) == ["example, week of 2026-03-02"]
 
 
+def test_hours_that_a_recording_does_not_hold_are_refused_as_a_wish() -> None:
+    """An outing on a Wednesday has no Thursday: what was asked for is at fault, not the draft."""
+    day = ada().at(np.zeros(0, dtype=np.int64))
+    begin = int(day.times[0]) + 2 * 86_400_000_000
+    kept = (day.times >= begin + 8 * 3_600_000_000) & (day.times < begin + 18 * 3_600_000_000)
+    outing = Trace("ada", day.times[kept], day.lat[kept], day.lon[kept])
+    with pytest.raises(
+        InvalidParameter, match="must be a time that the recording holds"
+    ) as refused:
+        drafted([outing], guard=["thu 18:00-20:00"])
+    assert (refused.value.parameter, refused.value.value) == ("guard", "thu 18:00-20:00")
+    assert read_policy(drafted([outing], guard=["wed 12:00-13:00"]).text).events
+
+
 def test_the_places_of_ada() -> None:
     """Home and office are proposed, home first, where they are."""
     known = town_places()
@@ -78,7 +92,7 @@ def test_passing_by_is_no_place() -> None:
 
 def test_nothing_gives_no_draft() -> None:
     """An empty collection of traces is refused, not drafted as an example."""
-    with pytest.raises(InvalidParameter, match="at least one trace"):
+    with pytest.raises(InvalidParameter, match="must be at least one"):
         draft_policy([])
 
 

@@ -153,7 +153,7 @@ def test_words_say_what_the_adversary_knows() -> None:
         (f"{GAUSSIAN}\nstay_home = 0.9\nback_home = 0.1", "needs 'home'"),
         (f'{GAUSSIAN}\nhome = "home"\nstay_home = 0.9', "together"),
         (f'{GAUSSIAN}\nhome = "home"\nback_home_at_night = 0.9', "together"),
-        (f'{GAUSSIAN}\nhome = "house"\nstay_home = 0.9\nback_home = 0.1', "names a region"),
+        (f'{GAUSSIAN}\nhome = "house"\nstay_home = 0.9\nback_home = 0.1', "must name a region"),
         (f'{GAUSSIAN}\nhome = "home"\nstay_home = 1.0\nback_home = 0.1', "stay_home"),
         (f'{GAUSSIAN}\nfamily = ["roaming"]', "names none"),
     ],

@@ -21,7 +21,7 @@ from tests.cli.small_world import (
 )
 
 from priste import Grid, MarkovModel, OutsideMap, PolicyError
-from priste.mobility import gaussian_with_stays
+from priste.mobility import GaussianPrior, gaussian_with_stays
 from priste.policy import explain_policy, load_ground, read_policy
 from priste.policy.model_choice import cell_sequences
 from priste.traces import Fix, Trace
@@ -193,21 +193,18 @@ def test_a_family_of_gaussians_in_one_line() -> None:
 def test_a_family_of_fitted_models(tmp_path: Path) -> None:
     """Each member is fitted on everybody else, for each person, with its own memory and width."""
     write_trips(tmp_path)
-    fitted = 'kind = "fit"\ntraces = "trips.csv"\nsigma = 1.0\nfamily = ["day", "week", "narrow"]'
+    fitted = 'kind = "fit"\ntraces = "trips.csv"\nfamily = ["plain", "day", "week", "narrow"]'
     text = with_a_short_event(POLICY).replace('kind = "gaussian"\nsigma = 1.0', fitted)
     policy = read_policy(text, folder=tmp_path)
-    assert [model.period for model in policy.models] == [1, 24, 168, 1]
+    assert [model.period for model in policy.models[1:]] == [1, 24, 168, 1]
     person = policy.for_user(trace_of("ada", PATHS["ada"]))
-    assert len(person.models) == 4
-    narrow = text.replace("sigma = 1.0", "sigma = 0.5").replace(', "narrow"', "")
-    same = read_policy(narrow, folder=tmp_path)
-    assert policy.models[3].fingerprint() == same.models[0].fingerprint()
+    assert len(person.models) == 5
     for mine, all_of_them in zip(person.models, policy.models, strict=True):
         assert mine.fingerprint() != all_of_them.fingerprint()
 
 
 def test_a_family_whose_spread_comes_from_the_data(tmp_path: Path) -> None:
-    """Without a sigma, the narrow one is half of what the plain fit takes from the moves."""
+    """The narrow one is smoothed by half of what the plain fit takes from the moves."""
     write_trips(tmp_path)
     fitted = 'kind = "fit"\ntraces = "trips.csv"\npublic = true\nfamily = ["narrow"]'
     text = POLICY.replace('kind = "gaussian"\nsigma = 1.0', fitted)
@@ -215,8 +212,8 @@ def test_a_family_whose_spread_comes_from_the_data(tmp_path: Path) -> None:
     moves = [pair for path in PATHS.values() for pair in pairwise(path)]
     apart = [GRID.distances_from(a)[b] ** 2 for a, b in moves]
     sigma = 0.5 * max(1.0, float(np.sqrt(np.mean(apart) / 2)))
-    given = text.replace('family = ["narrow"]', f"sigma = {sigma!r}")
-    same = read_policy(given, folder=tmp_path).model.transition(0).toarray()
+    smoothing = GaussianPrior(sigma=sigma)
+    same = MarkovModel.fit(GRID, list(PATHS.values()), smoothing).transition(0).toarray()
     np.testing.assert_allclose(policy.models[1].transition(0).toarray(), same, rtol=1e-9)
 
 
@@ -233,14 +230,6 @@ def test_families_that_are_none(family: str, complaint: str) -> None:
     """Members are known, named once, and fit the kind."""
     with pytest.raises(PolicyError, match=complaint):
         read_policy(POLICY.replace("sigma = 1.0", f"sigma = 1.0\nfamily = {family}"))
-
-
-def test_the_own_model_is_not_named_twice(tmp_path: Path) -> None:
-    """A family names further models."""
-    write_trips(tmp_path)
-    fitted = 'kind = "fit"\ntraces = "trips.csv"\ncycle = "day"\nfamily = ["day"]'
-    with pytest.raises(PolicyError, match="own"):
-        read_policy(POLICY.replace('kind = "gaussian"\nsigma = 1.0', fitted), folder=tmp_path)
 
 
 def test_a_fix_stays_private() -> None:

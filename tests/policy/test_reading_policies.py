@@ -187,7 +187,7 @@ def test_mobility_fitted_and_saved(tmp_path: Path) -> None:
     write_trips(tmp_path)
     fit = POLICY.replace(
         'kind = "gaussian"\nsigma = 1.0',
-        'kind = "fit"\ntraces = "trips.csv"\npublic = true\ncycle = "day"',
+        'kind = "fit"\ntraces = "trips.csv"\npublic = true\nmemory = "hours"',
     )
     fitted = load_policy(write_policy(tmp_path, fit))
     assert fitted.model.period == 24

@@ -139,7 +139,7 @@ def test_a_saved_model_of_the_protected_is_refused(tmp_path: Path) -> None:
 
 def test_a_saved_model_knows_its_clock(tmp_path: Path) -> None:
     """Another step is refused, another hour of the day is re-phased, another zone is refused."""
-    text = SHORT.replace(GAUSSIAN, 'kind = "fit"\ntraces = "trips.csv"\ncycle = "day"')
+    text = SHORT.replace(GAUSSIAN, 'kind = "fit"\ntraces = "trips.csv"\nmemory = "hours"')
     write_trips(tmp_path)
     model = read_policy(text, folder=tmp_path).model
     model.save(tmp_path / "model.npz")
@@ -328,7 +328,7 @@ def test_a_chosen_memory_is_chosen_without_the_person_too(tmp_path, memory: str)
     policy = read_policy(SHORT.replace(GAUSSIAN, section), folder=tmp_path)
     own = policy.for_user(people[2])
     others = [policy.windows.outside(each) for n, each in enumerate(people) if n != 2]
-    sequences = cell_sequences(others, policy.grid, policy.timeline, cycle="week")
+    sequences = cell_sequences(others, policy.grid, policy.timeline)
     choice = chosen_memory(policy.grid, policy.timeline, sequences, memory)
     assert isinstance(choice, PopulationChoice)
     wanted = population_model(policy.grid, policy.timeline, sequences, choice)
@@ -336,11 +336,15 @@ def test_a_chosen_memory_is_chosen_without_the_person_too(tmp_path, memory: str)
     assert memory == "auto" or choice.memory == memory
 
 
-def test_memory_and_the_plain_keys_exclude_each_other(tmp_path) -> None:
-    """A section says one way of fitting."""
-    section = 'kind = "fit"\ntraces = "trips.csv"\nmemory = "auto"\ncycle = "day"'
-    with pytest.raises(PolicyError, match="'memory', or 'cycle'"):
-        read_policy(POLICY.replace(GAUSSIAN, section), folder=tmp_path)
+def test_a_fit_has_a_memory_by_default(tmp_path) -> None:
+    """What predicts best those left out is also what a section says without the key."""
+    write_trips(tmp_path)
+    section = 'kind = "fit"\ntraces = "trips.csv"\npublic = true'
+    found, said = (
+        read_policy(SHORT.replace(GAUSSIAN, section + more), folder=tmp_path).model.fingerprint()
+        for more in ("", '\nmemory = "auto"')
+    )
+    assert found == said
 
 
 def test_two_events_with_one_label_are_refused() -> None:

@@ -28,7 +28,13 @@ from tests.quantify.joint_cases import (
 )
 
 from priste.quantify.joint_probabilities import JointProbabilities
-from priste.quantify.worst_prior import SLACK, leakages, passes, worst_prior_leakage
+from priste.quantify.worst_prior import (
+    SLACK,
+    leakages,
+    passes,
+    verdicts,
+    worst_prior_leakage,
+)
 
 LOG_ERROR = 1e-15
 EXP_ERROR = Fraction(1, 2**50)
@@ -87,6 +93,24 @@ def test_leakage_and_verdicts_agree_with_exact_arithmetic(family: str) -> None:
     rng = np.random.default_rng(20)
     for _ in range(600):
         check(FAMILIES[family](rng, int(rng.integers(1, 6))))
+
+
+def test_few_rows_have_the_verdicts_of_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All pairs in numpy and the search of the kernels agree, also a billionth from the bound."""
+    rng = np.random.default_rng(21)
+    seen = set()
+    for family in FAMILIES.values():
+        for _ in range(60):
+            joint = family(rng, int(rng.integers(1, verdicts.FEW_ROWS + 1)))
+            worst = worst_prior_leakage(joint).value
+            bounds = [0.1, 1.0, *(worst * (1.0 + off) for off in (-3e-9, 3e-9))]
+            for bound in (bound for bound in bounds if 0.0 < bound < HIGHEST_LOG):
+                with monkeypatch.context() as patch:
+                    few = passes(joint, bound)
+                    patch.setattr(verdicts, "FEW_ROWS", 0)
+                    assert np.array_equal(passes(joint, bound), few)
+                    seen.add((joint.rows, bool(few[0])))
+    assert len(seen) == 2 * verdicts.FEW_ROWS
 
 
 @examples(250)

@@ -7,7 +7,7 @@ import pytest
 from tests.release.exact_stream import below_exp, exact_matrix, exceeds, moments
 from tests.release.small_streams import EVENTS, LINE, MATRIX, MECHANISMS, WALK, begin, histories
 
-from priste import AnyPrior
+from priste import AnyPrior, Grid, KnownPrior, presence
 from priste.errors import InvalidParameter
 from priste.mechanisms import EmissionTable, Mechanism, PlanarLaplace
 from priste.mobility import MarkovModel
@@ -98,11 +98,11 @@ def test_a_stream_is_restored_from_its_journal(tmp_path: Path, cost: object) -> 
 def test_a_check_that_refuses_everything_gives_no_mixture() -> None:
     """Where no constant helps there is no mixture, and the caller must do something else."""
 
-    def refused(columns: np.ndarray) -> np.ndarray:
-        return np.zeros(columns.shape[1], dtype=bool)
+    def refused(places: np.ndarray, amounts: np.ndarray) -> np.ndarray:
+        return np.zeros(len(places), dtype=bool)
 
     def check(columns: np.ndarray) -> CheckResult:
-        return CheckResult(refused(columns), None)
+        return CheckResult(np.zeros(columns.shape[1], dtype=bool), None)
 
     table = np.array([[0.9, 0.1], [0.1, 0.9]])
     assert mixed_until_checked(table, refused, check) is None
@@ -121,7 +121,30 @@ def test_as_little_as_needed_is_mixed_in() -> None:
         kept = ReleaseTable(columns, np.arange(2), 2, 1.0)
         return CheckResult(passes(columns), CheckedTable(kept, None))
 
-    found = mixed_until_checked(table, passes, check)
+    def passes_with_constant(places: np.ndarray, amounts: np.ndarray) -> np.ndarray:
+        return passes(table[:, places] + amounts)
+
+    found = mixed_until_checked(table, passes_with_constant, check)
     assert found is not None
     assert found.table.likelihoods is checked[-1]
     assert found.table.likelihoods.round(2).tolist() == [[0.67, 0.33], [0.33, 0.67]]
+
+
+@pytest.mark.parametrize("adversary", ["any", "known"])
+def test_a_constant_added_is_judged_as_the_sum(adversary: str) -> None:
+    """Verdicts about columns with a constant are those about the columns that they make."""
+    grid = Grid(rows=4, columns=4, cell_size=1.0)
+    model = MarkovModel.gaussian(grid, sigma=1.0)
+    known = AnyPrior() if adversary == "any" else KnownPrior(model.stationary())
+    mechanism = PlanarLaplace(grid, alpha=2.0)
+    stream = Protector(model, presence([0], [1, 2]), mechanism, 0.5, rng=1, adversary=known)
+    stream.release(4)
+    columns = mechanism.emission()
+    passes = stream.state.passes_with_constant(columns, stream.guarantees)
+    verdicts = set()
+    for amount in (0.0, 0.01, 0.1, 1.0):
+        amounts = np.full(grid.size, amount)
+        found = passes(np.arange(grid.size), amounts)
+        assert np.array_equal(found, stream.state.passes(columns + amounts))
+        verdicts |= set(found.tolist())
+    assert verdicts == {True, False}

@@ -1,9 +1,7 @@
 """Charts and maps of the page: every number that is drawn is the number that was measured."""
 
-import json
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.report.small_reports import GRID, a_report
 
-from priste import Grid, InvalidParameter
-from priste.report import read_outline
+from priste import Grid
 from priste.report.charts import HEIGHT, WIDTH, Scale, histogram, over_steps, path
 from priste.report.map_view import MapDrawing, MapView
 from priste.report.pictures import distance_chart, event_cards, learners_words, stream_map
@@ -157,52 +154,3 @@ def test_shares_within_a_distance_are_counted() -> None:
     points = [(int(x), float(y)) for x, y in STEP.findall(chart.lines[1].path)]
     assert points[-1] == (1000, 0.0)  # at 1 km, all three
     assert min(x for x, y in points if y <= 100 - 66.6) == pytest.approx(500, abs=9)
-
-
-def test_outlines_are_lines_near_the_map(tmp_path: Path) -> None:
-    """Lines and rings are drawn where they are; far ones and points are not."""
-    path = tmp_path / "coast.geojson"
-    shapes = {
-        "LineString": [[[7.0, 46.0], [7.05, 46.03]], [[-60.0, 10.0], [-61.0, 11.0]]],
-        "Polygon": [[[[7.0, 46.0], [7.01, 46.0], [7.0, 46.01], [7.0, 46.0]]]],
-        "Point": [[7.0, 46.0]],
-    }
-    document = {
-        "type": "FeatureCollection",
-        "features": [
-            {"type": "Feature", "geometry": {"type": kind, "coordinates": each}}
-            for kind, all_of_kind in shapes.items()
-            for each in all_of_kind
-        ],
-    }
-    path.write_text(json.dumps(document), encoding="utf-8")
-    line, ring = read_outline(path, EARTH)
-    assert len(line) == 2
-    assert len(ring) == 4
-    assert line[0] == pytest.approx(EARTH.xy(46.0, 7.0), abs=1e-3)
-    report = a_report(grid=EARTH, outline=(line, ring))
-    assert stream_map(report).outline.count("M") == 2
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("{", "cannot be read"),
-        ("[]", "no line"),
-        ('{"type": "Point", "coordinates": [1, 2]}', "no line"),
-        ('{"type": "LineString", "coordinates": [[1, 2], "x"]}', "not made of"),
-        ('{"type": "LineString", "crs": {"name": "EPSG:3857"}}', "WGS84"),
-        ('{"geometry": ' * 20 + "{}" + "}" * 20, "deeper"),
-        ('{"type": "MultiPolygon", "coordinates": ' + "[" * 20 + "]" * 20 + "}", "deeper"),
-    ],
-)
-def test_hostile_outlines_are_refused_in_words(text: str, said: str, tmp_path: Path) -> None:
-    """Whatever is in the file, the message says what is wrong with it."""
-    path = tmp_path / "x.geojson"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(InvalidParameter, match=said):
-        read_outline(path, EARTH)
-    with pytest.raises(InvalidParameter, match="no outline file"):
-        read_outline(tmp_path / "missing.geojson", EARTH)
-    with pytest.raises(InvalidParameter, match="plane"):
-        read_outline(path, GRID)

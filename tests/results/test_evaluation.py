@@ -106,9 +106,9 @@ def test_traces_are_compared_by_time() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (([0], [0]), "needs the 'grid'"),
-        (([0, 1], [0]), "same people and steps"),
-        (([], []), "is empty"),
+        (([0], [0]), "must be the map"),
+        (([0, 1], [0]), "people and steps of"),
+        (([], []), "must hold at least one person"),
         (([0], [12]), "cells 0 to 11"),
         (([0], [-1]), "cells 0 to 11"),
         (([0], [True]), "cells 0 to 11"),
@@ -118,7 +118,7 @@ def test_traces_are_compared_by_time() -> None:
 )
 def test_bad_input_is_refused_without_a_location(arguments: tuple, words: str) -> None:
     """Errors name the rule and never the value, which may be a true cell."""
-    grid = None if "grid" in words else GRID
+    grid = None if "map" in words else GRID
     with pytest.raises(priste.InvalidParameter, match=words):
         priste.evaluate(*arguments, grid=grid)
 
@@ -127,7 +127,7 @@ def test_traces_and_cells_do_not_mix() -> None:
     """A trace against cells, or against other users, is an error."""
     noon = datetime(2024, 5, 1, 12, tzinfo=UTC)
     ada, bob = (Trace.of([Fix(name, noon, 46.0, 7.0)]) for name in ("ada", "bob"))
-    with pytest.raises(priste.InvalidParameter, match="traces with traces"):
+    with pytest.raises(priste.InvalidParameter, match="must be traces where the other is"):
         evaluate(ada, [0], grid=GRID)
-    with pytest.raises(priste.InvalidParameter, match="same users"):
+    with pytest.raises(priste.InvalidParameter, match="of the users of"):
         evaluate(ada, bob)

@@ -10,7 +10,7 @@ from tests.cli.small_world import GRID, POLICY, QUICK, START, STEPS, policy_of
 from priste.events import near_events, near_reach
 from priste.maps import Grid
 from priste.policy import Policy, read_policy
-from priste.results import CONSTANT, PRISTE, UNCALIBRATED, RunErrors, TrueSteps, usefulness
+from priste.results import CONSTANT, PRISTE, UNCALIBRATED, RunErrors, usefulness
 from priste.results.true_steps import NONE, true_steps
 from priste.results.usefulness import FINE, OffMap, person_errors
 from priste.traces import Fix, Trace
@@ -75,10 +75,10 @@ def test_an_error_is_from_the_true_fix_to_the_released_point() -> None:
 
 
 def test_a_gap_is_a_gap() -> None:
-    """A step without a fix counts nowhere, also where its cell was interpolated."""
-    policy = policy_of(QUICK.replace('step = "1h"', 'step = "1h"\nrule = "interpolated"'))
+    """A step without a fix counts nowhere."""
+    policy = policy_of(QUICK)
     steps = true_steps(policy, a_trace(TRUTH))
-    assert steps.cells[4] != NONE  # the rule crosses the gap
+    assert steps.cells[4] == NONE
     found = usefulness(policy, steps, TOLD)
     assert found.errors[4] is None
     assert sum(error is not None for error in found.errors) == 10
@@ -166,17 +166,6 @@ def test_time_off_the_map_is_told_apart() -> None:
     assert found.off_map == OffMap(steps=2, released=1, wrongly=1)
     assert sum(error is not None for error in found.errors) == 1
     assert "2 steps were off the map" in found.sentence()
-
-
-def test_a_point_drawn_anywhere_in_its_cell_is_farther_off() -> None:
-    """With random points the error is that of a point anywhere in the released cell."""
-    centre = policy_of(QUICK)
-    random = policy_of(QUICK.replace("[release]", '[release]\npoints = "random"'))
-    truth = TrueSteps.of_cells(GRID, TRUTH)
-    mean = usefulness(random, truth, TRUTH).ways[PRISTE].everywhere
-    assert usefulness(centre, truth, TRUTH).ways[PRISTE].everywhere == 0.0
-    uniform = 1000 * GRID.cell_size * (math.sqrt(2) + math.log(1 + math.sqrt(2))) / 6
-    assert mean == pytest.approx(uniform, rel=0.03)  # 16 points for a square
 
 
 def test_nothing_to_compare_is_said() -> None:

@@ -1,6 +1,5 @@
 """The timeline: steps of elapsed time, clock times, and one cell per step."""
 
-from collections import Counter
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -143,12 +142,6 @@ def test_nearest_takes_the_fix_at_the_middle_and_keeps_gaps() -> None:
     assert LINE.cells(trace_of((20, 1), (40, 2)), GRID).cells == (1,)  # a tie: the earlier
 
 
-def test_majority_counts_fixes_and_breaks_ties_by_time() -> None:
-    """Two fixes beat one; of one each, the first seen wins."""
-    assert LINE.cells(trace_of((1, 1), (30, 2), (59, 2)), GRID, "majority").cells == (2,)
-    assert LINE.cells(trace_of((1, 9), (30, 2)), GRID, "majority").cells == (9,)
-
-
 def test_interpolated_goes_along_the_straight_line() -> None:
     """Half-way between cells 0 and 4 of one row lies cell 2; too long a gap stays a gap."""
     trace = trace_of((30, 0), (150, 4))
@@ -166,7 +159,7 @@ def test_interpolated_crosses_the_date_line_the_short_way() -> None:
     assert cells[1] == grid.cell_at(0.05, 180.0)
 
 
-def brute_force(trace: Trace, rule: str, count: int) -> list[int | None]:
+def brute_force(trace: Trace, count: int) -> list[int | None]:
     """The definition, step by step."""
     found: list[int | None] = []
     for step in range(count):
@@ -176,13 +169,7 @@ def brute_force(trace: Trace, rule: str, count: int) -> list[int | None]:
             for t, a, o in zip(trace.times, trace.lat, trace.lon, strict=True)
             if low <= t < low + 60_000_000
         ]
-        if not held:
-            found.append(None)
-        elif rule == "nearest":
-            found.append(min(held)[2])
-        else:
-            ordered = [cell for _, _, cell in sorted(held, key=lambda item: item[1])]
-            found.append(Counter(ordered).most_common(1)[0][0])
+        found.append(min(held)[2] if held else None)
     return found
 
 
@@ -194,13 +181,12 @@ def brute_force(trace: Trace, rule: str, count: int) -> list[int | None]:
         max_size=30,
         unique_by=lambda pair: pair[0],
     ),
-    st.sampled_from(["nearest", "majority"]),
 )
-def test_rules_agree_with_their_definition(pairs: list[tuple[int, int]], rule: str) -> None:
+def test_the_rule_agrees_with_its_definition(pairs: list[tuple[int, int]]) -> None:
     """Whole arrays give what the definition gives step by step, and every fix is accounted for."""
     trace = trace_of(*sorted(pairs))
-    result = LINE.cells(trace, GRID, rule, steps=6)  # type: ignore[arg-type]
-    assert list(result.cells) == brute_force(trace, rule, 6)
+    result = LINE.cells(trace, GRID, steps=6)
+    assert list(result.cells) == brute_force(trace, 6)
     assert result.early == sum(s < 0 for s, _ in pairs)
     assert result.late == sum(s >= 360 for s, _ in pairs)
 
@@ -217,8 +203,6 @@ def test_positions_outside_the_map_by_choice() -> None:
     assert corner.cells == (inside, GRID.size - 1)
     gap = LINE.cells(trace, GRID, outside="gap")
     assert (gap.cells, gap.outside, gap.gaps) == ((inside, None), 1, 1)
-    majority = LINE.cells(trace, GRID, "majority", "gap")
-    assert majority.cells == (inside, None)
 
 
 def test_a_trace_before_the_start_has_no_steps() -> None:

@@ -1,6 +1,6 @@
 """Fixes, traces, zones and the rules for records with problems."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -11,7 +11,7 @@ from tests.drawn_examples import examples
 
 from priste.errors import InvalidParameter, TraceError
 from priste.traces import Fix, Problem, Trace
-from priste.traces.cleaning import ClockRange, RawFix, RawFixes, clean
+from priste.traces.cleaning import RawFix, RawFixes, clean
 from priste.traces.fixes import microseconds, utc_datetime
 from priste.traces.record_problems import Tally
 from priste.traces.zones import NO_TIME, instant_of, instants, jump_over, readings, zone_of
@@ -181,7 +181,7 @@ def test_each_problem_is_counted_once_and_handled_by_its_rule() -> None:
         np.array([r[2] for r in rows]),
     )
     tally = Tally()
-    trace = clean("ada", raw, ClockRange(), tally)
+    trace = clean("ada", raw, tally)
     assert trace is not None
     assert [(fix.lat, fix.lon) for fix in trace] == [(11.0, 11.0), (10.0, 10.0)]
     report = tally.report("x", "csv")
@@ -222,13 +222,7 @@ def test_records_are_conserved(rows: list[tuple[int, float, float]]) -> None:
     """Whatever the records, each is either a fix or counted under one problem that sets aside."""
     base, tally = microseconds(NOON), Tally()
     raw = RawFixes.of(RawFix(base + r[0], r[1], r[2]) for r in rows)
-    trace = clean(None, raw, ClockRange(), tally)
+    trace = clean(None, raw, tally)
     report = tally.report("", "")
     assert report.records == len(rows) == report.fixes + report.set_aside
     assert (0 if trace is None else len(trace)) == report.fixes
-
-
-def test_clock_range_must_be_a_range() -> None:
-    """'earliest' comes before 'latest'."""
-    with pytest.raises(InvalidParameter, match="earliest"):
-        ClockRange(NOON, NOON - timedelta(1))

@@ -8,9 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from tests.drawn_examples import examples
 from tests.traces import trace_files as files
 
 from priste.errors import InvalidParameter, OutputError, OutputExists, TraceError
@@ -101,7 +98,7 @@ def test_the_true_positions_do_not_reach_the_output(name: str, tmp_path: Path) -
         try:
             traces = opened(name, folder)
             target = folder / f"out-{name}"
-            write_released(traces, target, released_for(traces), LINE, GRID, point="random", rng=5)
+            write_released(traces, target, released_for(traces), LINE, GRID)
         finally:
             files.PLACES[:] = kept
         outputs.append(all_bytes(target))
@@ -118,54 +115,12 @@ def test_steps_of_a_folder_are_a_file_for_each_user(tmp_path: Path) -> None:
     assert [t.user for t in read_traces(tmp_path / "out")] == ["b", "deep/a"]
 
 
-@examples(25)
-@given(st.integers(0, GRID.size - 1), st.integers(0, 2**32))
-def test_random_points_lie_in_the_released_cell(cell: int, seed: int) -> None:
-    """Whatever the cell, a random point of it is found in it again after rounding."""
-    from priste.traces.points import ReleasedPoints
-
-    points = ReleasedPoints({None: [cell, cell]}, LINE, GRID, "random", seed)
-    first, second = points.of(None)
-    assert GRID.cell_at(*first) == GRID.cell_at(*second) == cell
-    assert (first == np.round(first, 7)).all()
-    times = microseconds(files.START) + np.array([0, 1, -1])
-    assert (points.for_rows([None] * 2, times[:2]) == first).all()  # drawn once
-    assert np.isnan(points.for_rows([None], times[2:])).all()
-
-
-def test_random_points_of_tiny_cells_lie_in_them() -> None:
-    """In cells of 2 cm the seventh decimal matters, and a point is still in its cell."""
-    from priste.traces.points import ReleasedPoints
-
-    tiny = Grid.covering(46.0, 7.0, 46.000001, 7.000001, cell_size=0.00002)
-    cells = [tiny.size // 2] * 40
-    places = ReleasedPoints({None: cells}, LINE, tiny, "random", 3).of(None)
-    assert tiny.cell_at(places[:, 0], places[:, 1]).tolist() == cells
-    atoms = Grid.covering(46.0, 7.0, 46.0000001, 7.0000001, cell_size=0.000001)
-    corner = ReleasedPoints({None: [0]}, LINE, atoms, "random", 3)
-    with pytest.raises(InvalidParameter, match="too small"):
-        corner.of(None)
-
-
-def test_random_points_cover_their_cell() -> None:
-    """Of 400 points, each quarter of the cell gets its share (within 5 standard deviations)."""
-    from priste.traces.points import ReleasedPoints
-
-    places = ReleasedPoints({None: [40] * 400}, LINE, GRID, "random", 11).of(None)
-    x, y = GRID.xy(places[:, 0], places[:, 1])
-    x_mid, y_mid = GRID.centers[40]
-    quarters = np.histogram2d(x > x_mid, y > y_mid, bins=2)[0].ravel()
-    assert np.all(np.abs(quarters - 100) < 5 * np.sqrt(400 * 0.25 * 0.75))
-
-
-def test_points_need_a_map_of_the_earth_and_a_known_choice() -> None:
-    """A plane has no coordinates, and 'middle' is no choice."""
+def test_points_need_a_map_of_the_earth() -> None:
+    """A plane has no coordinates."""
     from priste.traces.points import ReleasedPoints
 
     with pytest.raises(InvalidParameter, match=r"Grid\.covering"):
         ReleasedPoints({}, LINE, Grid(2, 2, 1.0))
-    with pytest.raises(InvalidParameter, match="'point'"):
-        ReleasedPoints({}, LINE, GRID, "middle")  # type: ignore[arg-type]
 
 
 # Whole, apart, or not at all

@@ -67,8 +67,8 @@ def _connected(address: str) -> Iterator[Any]:
         client = connect(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, TimeoutError, ValueError, TypeError) as problem:
         raise PristeError(
-            f"No scheduler of a Dask cluster answers at {address!r} ({type(problem).__name__}). "
-            "Is it running, and is the address as it prints it, as tcp://host:8786?"
+            f"No scheduler of a Dask cluster answers at {address!r} ({type(problem).__name__})",
+            hint="Is it running, and is the address as it prints it, as tcp://host:8786?",
         ) from None
     try:
         yield client
@@ -79,11 +79,14 @@ def _connected(address: str) -> Iterator[Any]:
 def _check_versions(client: Any, address: str) -> None:
     found = set(client.run(_version).values())
     if not found:
-        raise PristeError(f"The cluster at {address!r} has no workers. Start some, then go on.")
+        raise PristeError(
+            f"The cluster at {address!r} has no workers", hint="Start some, then go on."
+        )
     if found != {priste.__version__}:
         raise PristeError(
-            f"The workers at {address!r} have priste {', '.join(sorted(map(str, found)))}; this is "
-            f"{priste.__version__}. Install the same version everywhere."
+            f"The workers at {address!r} have priste {', '.join(sorted(map(str, found)))}; "
+            f"this is {priste.__version__}",
+            hint="Install the same version everywhere.",
         )
 
 

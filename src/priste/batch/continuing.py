@@ -13,10 +13,10 @@ from priste.batch.earlier_streams import (
     ReleasedBefore,
     check_goes_on,
 )
-from priste.batch.engines import ENDED, Job
+from priste.batch.engines import Job
 from priste.batch.gathering import Chunk, Gathering, place_of
 from priste.batch.groups import belongs_to, check_kept, errors_of, true_cells
-from priste.batch.parts import journals_in, problems_in
+from priste.batch.parts import has_lost, journals_in
 from priste.batch.workspace import Workspace
 from priste.errors import PristeError
 from priste.policy import Policy
@@ -83,7 +83,7 @@ class Continuation:
         if gone := set(own) - set(users):
             raise workspace.refusal(_gone(len(gone)))
         same = known is not None and known.fixes == chunk.digest and not elsewhere
-        if same and part is not None and not _ended_a_process(part):
+        if same and part is not None and not has_lost(part):
             self._done.add(chunk.number)
         traces = chunk.traces() if own or elsewhere else {}
         for user in [user for user in users if user in own or user in self._elsewhere]:
@@ -190,11 +190,6 @@ class Continuation:
 def _read(journal: bytes | None) -> Iterator[KeptStream]:
     if journal is not None:
         yield KeptStream.read(journal, Path("a part"))
-
-
-def _ended_a_process(part: bytes) -> bool:
-    """Return whether a part lacks users at whom processes died: that is no fault of their data."""
-    return any(problem.startswith(ENDED) for problem in problems_in(part))
 
 
 def _gone(users: int) -> str:

@@ -7,7 +7,6 @@ same, and no step is ever drawn twice with different bits.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 
 from priste.randomness import BitSource, keyed_bits
@@ -49,10 +48,3 @@ def bits_of(key: Key, policy: str, user: str | None) -> StepBits:
     if isinstance(key, bytes):
         return KeyedSteps(key, policy, user)
     return SeededSteps(seed_of_user(key, user))
-
-
-def point_bits(key: Key, policy: str, user: str | None) -> BitSource:
-    """Return bits for the points at which one user's released cells are shown."""
-    if isinstance(key, bytes):
-        return keyed_bits(key, "points", policy, repr(user))
-    return keyed_bits(hashlib.sha256(f"points:{key}".encode()).digest(), policy, repr(user))

@@ -25,9 +25,6 @@ TRIES = 2
 """How many workers may die at a chunk before its users are tried one by one, and at a user alone
 before nothing is released for them."""
 
-ENDED = "Working on this user ended the process, also when there was nobody else in it: "
-"""How the problem of such a user begins; another run tries again, where there is more memory."""
-
 PRELOADED = "priste.batch.preloaded"
 """What workers of these engines begin with."""
 
@@ -103,9 +100,11 @@ class Work:
     def lost(self, job: Job, how: str) -> Outcome:
         """Say of the one user of a job that working on them ended the process."""
         (user,) = stretches(job.table)
-        return without_a_stream(
-            user, self.policy, f"{ENDED}it {how}. Nothing was released; run it again to try again."
+        problem = (
+            "Working on this user ended the process, also when there was nobody else in it: it "
+            f"{how}. Nothing was released; run it again to try again."
         )
+        return replace(without_a_stream(user, self.policy, problem), lost=True)
 
     def prepare(self) -> None:
         """Compute what all users share, so that workers begin with it."""

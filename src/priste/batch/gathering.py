@@ -304,8 +304,8 @@ class Gathering:
             yield
         except duckdb.Error:  # its words may quote rows
             raise TraceError(
-                "The fixes could not be sorted on the disk: it is full, or cannot be written "
-                f"to. Make room beside {str(self._folder)!r}; what was drawn is kept."
+                "The fixes could not be sorted on the disk: it is full, or cannot be written to",
+                hint=f"Make room beside {str(self._folder)!r}; what was drawn is kept.",
             ) from None
 
 

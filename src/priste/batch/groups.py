@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.batch.draws import Key, bits_of, point_bits
+from priste.batch.draws import Key, bits_of
 from priste.batch.own_places import Places, policy_with
 from priste.batch.streams import ProtectedStream, protect_stream
 from priste.errors import InvalidParameter, PristeError, StateError
@@ -27,7 +27,7 @@ from priste.release import Ledger
 from priste.results import PersonErrors, keeps_its_guarantees, person_errors, true_steps
 from priste.results.audits import cells_of_outputs
 from priste.traces import Trace
-from priste.traces.cleaning import ClockRange, RawFixes, clean
+from priste.traces.cleaning import RawFixes, clean
 from priste.traces.points import ReleasedPoints
 from priste.traces.record_problems import Tally
 
@@ -44,7 +44,8 @@ class Outcome:
     """What became of one user: a stream, or a ``problem`` for which nothing was released.
 
     ``journal`` is the stream as it is kept, empty if there is none. ``alike`` is equal for users
-    with equal true cells, and says nothing else to those without the key.
+    with equal true cells, and says nothing else to those without the key. ``lost`` says that the
+    problem is the end of a process, which is no fault of the user's data.
     """
 
     user: str | None
@@ -53,6 +54,7 @@ class Outcome:
     journal: bytes = field(default=b"", repr=False)
     kept: bool = True
     alike: str = ""
+    lost: bool = False
     errors: PersonErrors | None = field(default=None, repr=False)
 
     @property
@@ -148,7 +150,7 @@ def protect_group(
         )
         if on_user is not None:
             on_user()
-    return Group(tuple(outcomes), lambda: _rows(outcomes, policy, key, named))
+    return Group(tuple(outcomes), lambda: _rows(outcomes, policy))
 
 
 def _outcome(
@@ -164,7 +166,9 @@ def _outcome(
 ) -> Outcome:
     try:
         if trace is None:
-            raise InvalidParameter(NOTHING_USABLE)
+            raise InvalidParameter(
+                NOTHING_USABLE, hint="Say how times are written (--column), or leave this user out."
+            )
         past = None if journal is None else KeptStream.read(journal, Path(f"<{user}>"))
         own, cells = true_cells(policy, trace, places, past)
         if not cells:
@@ -188,7 +192,7 @@ def _outcome(
             b"" if stream.kept is None else stream.kept.to_bytes(),
             keeps_its_guarantees(own, stream.ledger),
             recognition.steps(None, cells) if len(set(cells)) > 1 else "",
-            errors_of(own, trace, stream.cells),
+            errors=errors_of(own, trace, stream.cells),
         )
     except (StateError, OSError, MemoryError):
         raise  # about what was kept, or the machine: not about this user's data
@@ -263,19 +267,25 @@ def check_kept(
     wanted = belongs_to(recognition, policy, user, cells[: kept.steps], places)
     found = kept.binding
     if found.get("user") != wanted["user"]:
-        raise StateError(f"the stream{whose} is that of another person")
+        raise StateError(
+            f"the stream{whose} is that of another person", hint="Give each person one name."
+        )
     if found.get("policy") != wanted["policy"]:
         return
     if found.get("places") != wanted["places"]:
-        raise StateError(f"the places{whose} have changed, so what was guaranteed is about others")
+        raise StateError(
+            f"the places{whose} have changed, so what was guaranteed is about others",
+            hint="State the places as they were.",
+        )
     if len(cells) < kept.steps:
         raise StateError(
-            f"it released {kept.steps} steps{whose}, and the input now ends after {len(cells)}"
+            f"it released {kept.steps} steps{whose}, and the input now ends after {len(cells)}",
+            hint="Give all of the input that was released.",
         )
     if found.get("source") != wanted["source"]:
         raise StateError(
-            f"rows{whose} have changed in steps that it has already taken up. Rows may be added at "
-            "the end only"
+            f"rows{whose} have changed in steps that it has already taken up",
+            hint="Rows may be added at the end only",
         )
 
 
@@ -289,14 +299,16 @@ def _traces(table: Any) -> Iterator[tuple[str | None, Trace | None]]:
     missing = [name for name in ("user", "time", "lat", "lon") if name not in table.column_names]
     if missing:
         raise InvalidParameter(
-            f"The 'table' of protect_group must have the columns user, time, lat and lon. "
-            f"It lacks {', '.join(missing)}."
+            "must have the columns user, time, lat and lon",
+            parameter="table",
+            owner="protect_group",
+            hint=f"It lacks {', '.join(missing)}.",
         )
     times = table["time"]
     if pa.types.is_timestamp(times.type):
         if times.type.tz is None:
             raise InvalidParameter(
-                "The 'time' of a table must carry its zone. Got timestamps without one."
+                "must carry its zone", parameter="time", owner="table", got="timestamps without one"
             )
         times = times.cast(pa.timestamp("us", times.type.tz), safe=False).cast(pa.int64())
     clocks = _numbers(times, pa.int64(), np.iinfo(np.int64).min)
@@ -306,7 +318,7 @@ def _traces(table: Any) -> Iterator[tuple[str | None, Trace | None]]:
         ends = _numbers(table["until"], pa.int64(), np.iinfo(np.int64).min)
     for user, rows in stretches(table).items():
         raw = RawFixes(clocks[rows], lat[rows], lon[rows], None if ends is None else ends[rows])
-        yield user, clean(user, raw, ClockRange(), Tally())
+        yield user, clean(user, raw, Tally())
 
 
 def _numbers(column: Any, kind: Any, missing: float) -> NDArray[Any]:
@@ -333,7 +345,7 @@ def stretches(table: Any) -> dict[str | None, NDArray[np.int64]]:
     }
 
 
-def _rows(outcomes: Sequence[Outcome], policy: Policy, key: Key, named: str) -> Any:
+def _rows(outcomes: Sequence[Outcome], policy: Policy) -> Any:
     import pyarrow as pa
 
     schema = rows_schema()
@@ -341,10 +353,8 @@ def _rows(outcomes: Sequence[Outcome], policy: Policy, key: Key, named: str) -> 
     for each in outcomes:
         if not each.stream.ledger:
             continue
-        bits = point_bits(key, named, each.user) if policy.points == "random" else None
-        points = ReleasedPoints(
-            {each.user: each.stream.cells}, policy.timeline, policy.grid, policy.points, bits
-        ).of(each.user)
+        released = {each.user: each.stream.cells}
+        points = ReleasedPoints(released, policy.timeline, policy.grid).of(each.user)
         steps = np.flatnonzero(~np.isnan(points[:, 0]))
         times = [policy.timeline.middle_of(int(step)) for step in steps]
         parts.append(

@@ -43,7 +43,8 @@ def policy_with(policy: Policy, places: Places) -> Policy:
     if unclear:
         raise InvalidParameter(
             f"The rows of this user do not agree about {', '.join(unclear)}, or say it in another "
-            "way than 'latitude longitude radius_km'."
+            "way than 'latitude longitude radius_km'.",
+            hint="Say it once for each region.",
         )
     return with_regions(
         policy,
@@ -74,8 +75,8 @@ def read_own_places(path: Path, names: Collection[str]) -> Iterator[OwnPlace]:
     for number, row in enumerate(_rows(path), start=1):
         if row["region"] not in names:
             raise TraceError(
-                f"Row {number} of {path.name} is about a region that the policy does not name. "
-                f"It has {', '.join(names) or 'none'}."
+                f"Row {number} of {path.name} is about a region that the policy does not name",
+                hint=f"It has {', '.join(names) or 'none'}.",
             )
         try:
             disc = float(row["lat"]), float(row["lon"]), float(row["radius_km"])
@@ -83,7 +84,8 @@ def read_own_places(path: Path, names: Collection[str]) -> Iterator[OwnPlace]:
                 raise ValueError
         except ValueError:
             raise TraceError(
-                f"Row {number} of {path.name}: lat, lon and radius_km must be numbers."
+                f"Row {number} of {path.name}: lat, lon and radius_km must be numbers.",
+                hint="Mend the row, or leave it out.",
             ) from None
         yield row["user"] or None, row["region"], disc
 
@@ -99,8 +101,8 @@ def places_in_columns(
     for region, column in columns.items():
         if region not in names:
             raise TraceError(
-                f"The policy does not name the region {region!r}. It has "
-                f"{', '.join(names) or 'none'}."
+                f"The policy does not name the region {region!r}",
+                hint=f"It has {', '.join(names) or 'none'}.",
             )
         for user, told in groupby(traces.texts(column), key=lambda pair: pair[0]):
             texts = [text for _, text in told]
@@ -144,7 +146,8 @@ def _rows(path: Path) -> Iterator[Mapping[str, str]]:
         raise
     except (OSError, UnicodeDecodeError, csv.Error, pa.ArrowException):
         raise TraceError(
-            f"The places of users, {path.name}, cannot be read as a CSV or Parquet table."
+            f"The places of users, {path.name}, cannot be read as a CSV or Parquet table.",
+            hint="Is it the right file?",
         ) from None
 
 
@@ -152,6 +155,6 @@ def _check_columns(path: Path, names: Sequence[str]) -> None:
     missing = [name for name in COLUMNS if name not in names]
     if missing:
         raise TraceError(
-            f"The places of users, {path.name}, must have the columns {', '.join(COLUMNS)}. "
-            f"It lacks {', '.join(missing)}."
+            f"The places of users, {path.name}, must have the columns {', '.join(COLUMNS)}",
+            hint=f"It lacks {', '.join(missing)}.",
         )

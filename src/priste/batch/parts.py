@@ -39,6 +39,7 @@ def _schema() -> Any:
             ("belief", pa.list_(pa.float64())),
             ("kept", pa.bool_()),
             ("alike", pa.string()),
+            ("lost", pa.bool_()),
             ("journal", pa.binary()),
         ]
     )
@@ -57,6 +58,7 @@ def part_bytes(outcomes: Sequence[Outcome]) -> bytes:
         [list(each.largest_belief) for each in outcomes],
         [each.kept for each in outcomes],
         [each.alike for each in outcomes],
+        [each.lost for each in outcomes],
         [each.journal for each in outcomes],
     ]
     schema = _schema()
@@ -76,35 +78,39 @@ def checked_bytes(path: Path, expected: str) -> bytes:
     try:
         data = path.read_bytes()
     except OSError as problem:
-        raise StateError(f"{path.name} cannot be read: {problem.strerror}") from None
+        raise StateError(
+            f"{path.name} cannot be read: {problem.strerror}", hint="Restore it from a copy."
+        ) from None
     if checksum(data) != expected:
-        raise StateError(f"{path.name} is not what it wrote: it was changed, swapped or damaged")
+        raise StateError(
+            f"{path.name} is not what it wrote: it was changed, swapped or damaged",
+            hint="Restore it from a copy.",
+        )
     return data
 
 
 def journals_in(data: bytes) -> dict[str | None, bytes]:
     """Return the journals of a part by user; only of users with a stream."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(io.BytesIO(data), columns=["user", "journal"])
-        users, journals = table["user"].to_pylist(), table["journal"].to_pylist()
-    except (pa.ArrowException, OSError, KeyError, ValueError):
-        raise StateError("a part is not a table of streams") from None
+    users, journals = _columns(data, "user", "journal")
     return {user: journal for user, journal in zip(users, journals, strict=True) if journal}
 
 
-def problems_in(data: bytes) -> list[str]:
-    """Return the problems of the users of a part for whom nothing was released."""
+def has_lost(data: bytes) -> bool:
+    """Return whether working on a user of a part ended a process."""
+    return any(_columns(data, "lost")[0])
+
+
+def _columns(data: bytes, *names: str) -> list[list[Any]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(io.BytesIO(data), columns=["problem"])
+        table = pq.read_table(io.BytesIO(data), columns=list(names))
+        return [table[name].to_pylist() for name in names]
     except (pa.ArrowException, OSError, KeyError, ValueError):
-        raise StateError("a part is not a table of streams") from None
-    return [str(each) for each in table["problem"].drop_null().to_pylist()]
+        raise StateError(
+            "a part is not a table of streams", hint="Restore it from a copy."
+        ) from None
 
 
 @dataclass(frozen=True)

@@ -42,14 +42,12 @@ def nothing_to_release(policy: Policy, source: str, earliest: int, latest: int) 
     if last < begin or first >= end:
         return (
             f"Nothing in {source} can be released: its fixes are from {_said(first)} to "
-            f"{_said(last)}, and the clock of the policy runs from {_said(begin)} to {_said(end)}. "
-            "Is this the right file? If so, change the [clock]."
+            f"{_said(last)}, and the clock of the policy runs from {_said(begin)} to {_said(end)}"
         )
     return (
         f"Nothing in {source} can be released: no fix lies within the clock of the policy, "
         f"{_said(begin)} to {_said(end)}, outside guarded hours, and on its map of "
-        f"{policy.grid.rows} by {policy.grid.columns} cells. Is this the right file? If so, change "
-        "[clock] or [map]."
+        f"{policy.grid.rows} by {policy.grid.columns} cells"
     )
 
 
@@ -87,8 +85,9 @@ def refuse_unsaid_places(policy: Policy, said: Collection[str] | None) -> None:
     unsaid = [name for name in policy.own_regions if said is not None and name not in said]
     if unsaid:
         raise InvalidParameter(
-            f"The region {unsaid[0]!r} of the policy is a personal place, and nothing says where. "
-            f"Give a table (--places TABLE) or a column of the input (--place {unsaid[0]})."
+            f"must say where {unsaid[0]!r} is, a personal place of the policy",
+            parameter="places",
+            hint=f"Give a table (--places TABLE) or a column of the input (--place {unsaid[0]}).",
         )
 
 
@@ -106,7 +105,8 @@ def about_places(users: int, placed: int, unknown: int, own: Sequence[str] = ())
     if unknown and not placed:
         raise TraceError(
             f"None of the {users} users has a place of their own: those given are of others "
-            f"({unknown}). Are names written in the same way?"
+            f"({unknown})",
+            hint="Are names written in the same way?",
         )
     told = []
     if placed < users:

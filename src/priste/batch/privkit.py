@@ -74,8 +74,10 @@ class PristePPM:
         missing = [name for name in NEEDED if name not in frame.columns]
         if missing:
             raise InvalidParameter(
-                f"PristePPM needs the columns {', '.join(NEEDED)} of the data. There is no "
-                f"{' and no '.join(missing)}: an event is about when a person was where."
+                f"must have the columns {', '.join(NEEDED)}, and there is no "
+                f"{' and no '.join(missing)}: an event is about when a person was where",
+                parameter="data",
+                owner="PristePPM",
             )
         lat, lon = (np.array(list(frame[name]), dtype=np.float64) for name in ("lat", "lon"))
         times = self._instants(frame["datetime"])
@@ -90,8 +92,6 @@ class PristePPM:
             {uid: [release.cell for release in ledger] for uid, ledger in self.ledgers.items()},
             self._policy.timeline,
             self._policy.grid,
-            self._policy.points,
-            self._seed,
         ).for_rows(uids, times)
         frame["obf_lat"] = points[:, 0]
         frame["obf_lon"] = points[:, 1]
@@ -120,8 +120,11 @@ class PristePPM:
                 when = time.astype("datetime64[us]").item()
             if not isinstance(when, datetime):
                 raise InvalidParameter(
-                    "PristePPM needs times in the column datetime. Got "
-                    f"{type(time).__name__}. Load the data with Privkit, or with to_datetime()."
+                    "must hold times",
+                    parameter="datetime",
+                    owner="PristePPM",
+                    value=type(time),
+                    hint="Load the data with Privkit, or with to_datetime().",
                 )
             if when.tzinfo is None:
                 when = when.replace(tzinfo=zone)

@@ -113,7 +113,7 @@ def protect_file(
     need("traces", "Protecting files", "duckdb", "pyarrow")
     check_int(workers, "workers", least=1)
     if not 0.0 < sample <= 1.0:
-        raise InvalidParameter(f"The 'sample' must be > 0 and at most 1. Got {sample!r}.")
+        raise InvalidParameter("must be > 0 and at most 1", parameter="sample", value=sample)
     refuse_unsaid_places(policy, (place_columns or ()) if places is None else None)
     target = Destination.of(Path(destination), traces)
     _check_places(target, traces, places, overwrite)
@@ -171,21 +171,17 @@ def protect_file(
             totals = parts.totals()
             if not totals.users:
                 reason = next(iter(parts.problems(1).values()), "no fix lies within the clock.")
-                raise PristeError(f"Nothing could be released for anyone: {reason}")
+                raise PristeError(
+                    f"Nothing could be released for anyone: {reason}",
+                    hint="Change the policy, or the input.",
+                )
             workspace.forget_secret()
             if target.in_parts:
-                writing = write_in_parts(parts, traces, target, policy, seed=seed, sampled=sample)
+                writing = write_in_parts(parts, traces, target, policy, sampled=sample)
             else:
                 write_ledgers(target.ledger, tuple(policy.events), Ledgers(parts))
                 workspace.wrote(target.ledger)
-                writing = write_one(
-                    parts,
-                    traces,
-                    target.path,
-                    policy,
-                    seed=seed,
-                    overwrite=overwrite,
-                )
+                writing = write_one(parts, traces, target.path, policy, overwrite=overwrite)
     except BaseException:
         if fresh and _is_unbegun(target.workspace):
             shutil.rmtree(target.workspace)
@@ -269,8 +265,8 @@ def _gather(
     if missing:
         raise TraceError(
             f"There is no user {', '.join(map(repr, sorted(missing)))} in "
-            f"{traces.source.root.name}, which has {traces.report.users}. Are names written as "
-            "they are there?"
+            f"{traces.source.root.name}, which has {traces.report.users}",
+            hint="Are names written as they are there?",
         )
     if off_map:
         raise OutsideMap(
@@ -281,14 +277,17 @@ def _gather(
             "takes part (--user).",
         )
     if gathering.unusable and not gathering.users:
-        raise TraceError(f"Nothing can be released: {NOTHING_USABLE}")
+        raise TraceError(f"Nothing can be released: {NOTHING_USABLE}", hint="Is it the right file?")
     if not gathering.users:
         raise TraceError(
-            f"The sample is empty: {traces.report.users} users are in "
-            f"{traces.source.root.name}. Take a larger share."
+            f"The sample is empty: {traces.report.users} users are in {traces.source.root.name}",
+            hint="Take a larger share.",
         )
     if not something:
-        raise TraceError(nothing_to_release(policy, traces.source.root.name, *times))
+        raise TraceError(
+            nothing_to_release(policy, traces.source.root.name, *times),
+            hint="Is this the right file? If so, change [clock] or [map].",
+        )
     return outside
 
 

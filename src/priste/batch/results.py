@@ -89,8 +89,8 @@ def beside(path: Path, suffix: str) -> Path:
     """Return the path beside a result with a suffix behind its name."""
     if not path.name:
         raise OutputError(
-            f"{str(path)!r} is a folder without a name of its own. Give the name of the "
-            "released file."
+            f"{str(path)!r} is a folder without a name of its own",
+            hint="Give the name of the released file.",
         )
     return path.with_name(path.name + suffix)
 
@@ -101,7 +101,6 @@ def write_one(
     destination: Path,
     policy: Policy,
     *,
-    seed: int | None,
     overwrite: bool,
 ) -> WritingReport:
     """Write all parts as one result in the format of the source."""
@@ -111,8 +110,6 @@ def write_one(
         ReleasedCells(parts),
         policy.timeline,
         policy.grid,
-        point=policy.points,
-        rng=seed,
         overwrite=overwrite,
     )
 
@@ -123,7 +120,6 @@ def write_in_parts(
     destination: Destination,
     policy: Policy,
     *,
-    seed: int | None,
     sampled: float,
 ) -> WritingReport:
     """Write a file of releases, and one of ledgers, for each part; then the manifests of both."""
@@ -135,7 +131,7 @@ def write_in_parts(
     listed: tuple[list[dict[str, Any]], list[dict[str, Any]]] = [], []
     for number, part in enumerate(parts.gathered(USERS_PER_FILE)):
         path = destination.path / f"part-{number:05}{suffix}"
-        traced = _Traced(part, policy, seed)
+        traced = _Traced(part, policy)
         write_traces(traced, path, traces.format, columns=destination.columns, overwrite=True)
         ledger = destination.ledger / f"part-{number:05}.csv"
         write_ledgers(ledger, tuple(policy.events), Ledgers(part))
@@ -153,17 +149,17 @@ def write_in_parts(
 class _Traced:
     """The releases of a part as traces, which are counted as they are taken."""
 
-    def __init__(self, part: Parts, policy: Policy, seed: int | None) -> None:
-        self._part, self._policy, self._seed = part, policy, seed
+    def __init__(self, part: Parts, policy: Policy) -> None:
+        self._part, self._policy = part, policy
         self.written = 0
 
     def __iter__(self) -> Iterator[Trace]:
         cells = ReleasedCells(self._part)
         line = self._policy.timeline
-        points = ReleasedPoints(cells, line, self._policy.grid, self._policy.points, self._seed)
+        points = ReleasedPoints(cells, line, self._policy.grid)
         middles: list[int] = []
         for user in cells:
-            places = points.draw(user)
+            places = points.of(user)
             steps = np.flatnonzero(~np.isnan(places[:, 0]))
             self.written += len(steps)
             if len(steps):

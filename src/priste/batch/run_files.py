@@ -58,8 +58,8 @@ class RunFiles:
         """Return everybody's ledger; StateError for one that was changed."""
         if not self.ledgers:
             raise LedgerError(
-                f"There is no ledger beside {str(self.released)!r}. Name a file or folder that "
-                "protect wrote, or its ledger."
+                f"There is no ledger beside {str(self.released)!r}",
+                hint="Name a file or folder that protect wrote, or its ledger.",
             )
         found: dict[str | None, Ledger] = {}
         for path in self.ledgers:
@@ -133,12 +133,12 @@ def _needed(given: Path | None, found: Path | None, what: str, option: str, run:
         return given
     if found is None:
         raise InvalidParameter(
-            f"Nothing beside {run.name!r} tells where the {what} of its run is. Give it with "
-            f"{option}."
+            f"Nothing beside {run.name!r} tells where the {what} of its run is",
+            hint=f"Give it with {option}.",
         )
     if not found.exists():
         raise InvalidParameter(
-            f"The {what} of the run of {run.name!r} was {str(found)!r}, which is gone. Give it "
-            f"with {option}."
+            f"The {what} of the run of {run.name!r} was {str(found)!r}, which is gone",
+            hint=f"Give it with {option}.",
         )
     return found

@@ -38,7 +38,7 @@ LEDGER_SUFFIX, WORKSPACE_SUFFIX = ".ledger.csv", ".priste"
 
 MANIFEST = "run.jsonl"
 SECRET = "secret.key"
-FORMAT, VERSION = "priste-run", 2
+FORMAT, VERSION = "priste-run", 3
 TEMPORARY = "temporary"
 SECRET_BYTES = 32
 
@@ -86,7 +86,8 @@ class Workspace:
         try:
             if not take_lock(self._handle, self.manifest):
                 raise StateError(
-                    f"Another process is at work in {str(self.folder)!r}. Wait for it to end."
+                    f"Another process is at work in {str(self.folder)!r}",
+                    hint="Wait for it to end.",
                 )
             remove_abandoned_drafts(self.folder)
             shutil.rmtree(self.folder / TEMPORARY, ignore_errors=True)
@@ -221,12 +222,6 @@ class Workspace:
 
     def _checked(self) -> Manifest:
         """Return the manifest if it and every part beside it are of this run; else StateError."""
-        if (self.folder / "run.json").exists() or list(self.folder.glob("*.journal")):
-            raise StateError(
-                f"The folder {str(self.folder)!r} belongs to a run of an earlier version. Its "
-                "draws are not lost: choose another destination, and those that were made without "
-                "a seed under this policy are given again."
-            )
         found = read_manifest(self.manifest)
         there = {path.name: path for path in sorted(self.folder.glob("part-*"))}
         if found.head is None:
@@ -275,9 +270,10 @@ class Workspace:
     def refusal(self, reason: str) -> StateError:
         """Return the error that says why a run cannot be continued."""
         return StateError(
-            f"The run in {str(self.folder)!r} cannot be continued: {reason}. Drawing again for the "
-            "same steps would reveal more than ε, so nothing was drawn. Restore what was there, or "
-            "choose another destination if this is other data."
+            f"The run in {str(self.folder)!r} cannot be continued: {reason}",
+            hint="Drawing again for the same steps would reveal more than ε, so nothing was "
+            "drawn. Restore what was there, or choose another destination if this is other "
+            "data.",
         )
 
 
@@ -317,9 +313,8 @@ def read_manifest(path: Path) -> Manifest:
             if cut or b"\0" in text:
                 continue  # by a crash: what it was about is not taken for finished
             raise StateError(
-                f"Line {number} of {str(path)!r} is not of a run of priste that this version "
-                "reads. It was left as it is. Restore it from a copy, or choose another "
-                "destination."
+                f"Line {number} of {str(path)!r} is not of a run of priste that this version reads",
+                hint="It was left as it is. Restore it from a copy, or choose another destination.",
             ) from None
     return found
 
@@ -336,9 +331,10 @@ def refuse_changed_ledger(ledger: Path) -> None:
         head = read_manifest(ledger.with_name(name + WORKSPACE_SUFFIX) / MANIFEST).head
     if head is not None and head.get("ledger", file_digest(ledger)) != file_digest(ledger):
         raise LedgerError(
-            f"{ledger.name} was changed after its run wrote it, so it may list other releases "
-            "than were made. Run the same protect again with --overwrite: nothing is drawn anew, "
-            "and the ledger is written as it was."
+            f"{ledger.name} was changed after its run wrote it, so it may list other "
+            "releases than were made",
+            hint="Run the same protect again with --overwrite: nothing is drawn anew, and the "
+            "ledger is written as it was.",
         )
 
 

@@ -163,13 +163,21 @@ def audit(
 
     if procedure != (released is None):
         raise InvalidParameter(
-            "Give audit either a released file, or --procedure to audit the way of releasing."
+            "must be given, or --procedure to audit the way of releasing, and not both",
+            parameter="released",
+            owner="audit",
         )
     if procedure and places is not None:
-        raise InvalidParameter("--procedure audits the policy's own regions: leave out --places.")
+        raise InvalidParameter(
+            "must be left out with --procedure, which audits the policy's own regions",
+            parameter="places",
+            owner="audit",
+        )
     if released is None:
         if policy is None:
-            raise InvalidParameter("--procedure audits a policy: give it with -p.")
+            raise InvalidParameter(
+                "must be given with --procedure", parameter="policy", owner="audit"
+            )
         with progress("Reading the policy"):
             loaded = load_policy(policy)
         if adversary is not None:
@@ -181,14 +189,18 @@ def audit(
     if run.ledgers:
         if alpha is not None or mechanism is not None:
             raise InvalidParameter(
-                f"{released.name} was released by protect, and its ledger states the table of each "
-                "release. As plain noise it would be judged by another one: leave out --alpha and "
-                "--mechanism."
+                f"{released.name} was released by protect, and its ledger states the table of "
+                "each release",
+                hint="As plain noise it would be judged by another one: leave out --alpha and "
+                "--mechanism.",
             )
         if adversary is not None:
             raise InvalidParameter(
-                "A ledger holds leakages against the adversary of its policy: leave out "
-                "--adversary. What any prior could have learnt stands beside them."
+                "must be left out with a ledger, which holds leakages against the adversary of "
+                "its policy",
+                parameter="adversary",
+                owner="audit",
+                hint="What any prior could have learnt stands beside them.",
             )
         table = places or run.sources.places
         ledgers = choose_ledgers(run.read_ledgers(), user or (), most=None)

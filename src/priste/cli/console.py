@@ -138,7 +138,8 @@ def printing() -> Iterator[None]:
     except OSError as problem:
         silence()
         raise OutputError(
-            f"The work is done, but its results could not be printed: {problem.strerror}."
+            f"The work is done, but its results could not be printed: {problem.strerror}.",
+            hint="Make room, and ask again: what was made is kept.",
         ) from None
 
 

@@ -93,17 +93,13 @@ def demo(
     """Protect two weeks in a made-up town, and show what would have leaked."""
     from priste.batch import protect_file
     from priste.policy import load_policy
-    from priste.policy.town_policy import RESIDENTS, town_policy
+    from priste.policy.town_policy import build_town
     from priste.report import run_reports, write_html
-    from priste.traces import read_traces, write_traces
-    from priste.traces.town import ada, residents
+    from priste.traces import read_traces
 
     _prepare(folder)
     with progress("Building the town"):
-        write_traces(residents(RESIDENTS), folder / "residents.csv")
-        # Four weeks before the clock are what a service may hold of her: a model to guard, too.
-        write_traces([ada(weeks_before=4)], folder / "ada.csv")
-        (folder / "policy.toml").write_text(town_policy(), encoding="utf-8")
+        build_town(folder, weeks_before=4)
         policy = load_policy(folder / "policy.toml")
     traces = read_traces(folder / "ada.csv")
     with progress("Releasing") as tell:

@@ -145,7 +145,6 @@ def fit(
             grid,
             timeline,
             rule=ground.rule,
-            cycle="week",
             outside=ground.beyond,
         )
         if not public:

@@ -132,7 +132,9 @@ def init(
     check_apart({"policy": output, "homes": homes}, {f"input {path}": path for path in inputs})
     if not inputs and (user or since or until or guard or kind):
         raise InvalidParameter(
-            "--user, --from, --to, --guard and --kind are about traces. Name a file or folder."
+            "must be given with --user, --from, --to, --guard and --kind, which are about them",
+            parameter="traces",
+            owner="init",
         )
     with progress("Reading the traces", "people") as tell:
         people = _given(inputs, reading, user, tell)
@@ -222,8 +224,9 @@ def _given(inputs: Sequence[Path], reading: Reading, users: list[str] | None, te
     if missing:
         known = ", ".join(sorted(seen)[:8])
         raise InvalidParameter(
-            f"There is no user {', '.join(map(repr, missing))} in what was given. There are: "
-            f"{known}{', …' if len(seen) > 8 else ''}."
+            f"must be in what was given: {known}{', …' if len(seen) > 8 else ''}",
+            parameter="user",
+            value=", ".join(missing),
         )
     in_parts = len(sources) == 1 and sources[0].is_person_a_file
     unnamed = len(sources) > 1 and all(trace.user is None for trace in people)
@@ -290,7 +293,9 @@ def _foreseen(policy: Policy, trace: Trace | None) -> Forecast | None:
 
 
 def _cost(found: Forecast | None) -> tuple[str, ...]:
+    from priste.forecast import model_costs
+
     if found is None:
         return ("What it costs takes longer to simulate than fits here. Ask: priste forecast",)
     row = found.rows[0]
-    return (f"Forecast: {row.sentence()}", *found.model_costs(), row.basis())
+    return (f"Forecast: {row.sentence()}", *model_costs(found.rows), row.basis())

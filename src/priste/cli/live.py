@@ -129,8 +129,8 @@ def live(
         warn_of_seed(seed)
         if (policy is None) == (config is None):
             raise InvalidParameter(
-                "Give priste live a --policy for one person or a --config for several. To see it "
-                "at work first: priste live --demo"
+                "Give priste live a --policy for one person or a --config for several",
+                hint="To see it at work first: priste live --demo",
             )
         if config is not None:
             from priste.live.settings import load_settings

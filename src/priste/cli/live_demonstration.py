@@ -27,15 +27,12 @@ HOURS = 17
 
 def demonstrate(out: Console, *, seed: int, hours: int = HOURS) -> None:
     """Run the service with a phone that plays Ada's Wednesday, and show what an app receives."""
-    from priste.policy.town_policy import RESIDENTS, town_policy
-    from priste.traces import write_traces
-    from priste.traces.town import residents
+    from priste.policy.town_policy import build_town
 
     with tempfile.TemporaryDirectory(prefix="priste-live-") as folder:
         here = Path(folder)
         with progress("Building the town"):
-            write_traces(residents(RESIDENTS), here / "residents.csv")
-            (here / "policy.toml").write_text(town_policy(), encoding="utf-8")
+            build_town(here)
         asyncio.run(_play(here, out, seed, hours))
 
 

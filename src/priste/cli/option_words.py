@@ -14,6 +14,18 @@ OPTIONS = {
     "columns": "--column (as in --column lat=NAME)",
     "time_unit": "The time_unit of --column",
     "cluster": "--cluster",
+    "guard": "--guard",
+    "user": "--user",
+    "place": "--place",
+    "places": "--places or --place",
+    "sample": "--sample",
+    "column": "--column",
+    "show_truth": "--show-truth",
+    "tiles": "--tiles",
+    "plot": "--plot",
+    "listen": "--listen",
+    "hold": "--hold",
+    "adversary": "--adversary",
 }
 """The options that stand for parameters."""
 

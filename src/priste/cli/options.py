@@ -90,7 +90,9 @@ class Reading:
         for text in self.column or ():
             part, found, name = text.partition("=")
             if not found or not name:
-                raise InvalidParameter(f"A --column is written PART=NAME, as lat=y. Got {text!r}.")
+                raise InvalidParameter(
+                    "must be written PART=NAME, as lat=y", parameter="column", value=text
+                )
             named[part] = name
         return read_traces(
             path, self.format, columns=named or None, zone=self.zone, user=self.as_user

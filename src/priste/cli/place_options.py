@@ -36,7 +36,9 @@ def columns_of_regions(given: Sequence[str]) -> Iterator[tuple[str, str]]:
     for text in given:
         region, _, column = text.partition("=")
         if not region:
-            raise InvalidParameter(f"A --place is a region, as home or home=COLUMN. Got {text!r}.")
+            raise InvalidParameter(
+                "must be a region, as home or home=COLUMN", parameter="place", value=text
+            )
         yield region, column or region
 
 
@@ -56,7 +58,9 @@ def policy_of_everybody(
     if table is None and not columns:
         return None
     if columns and traces is None:
-        raise InvalidParameter("A --place is a column of the protected file: give it with --input.")
+        raise InvalidParameter(
+            "needs the protected file, of which it is a column", parameter="place"
+        )
     found = [] if table is None else list(read_own_places(table, policy.regions))
     if columns and traces is not None:
         regions = dict(columns_of_regions(columns))

@@ -200,7 +200,8 @@ def protect(
 
     if output is None and not source.name:
         raise InvalidParameter(
-            f"{str(source)!r} has no name of its own to release it beside: choose one with -o."
+            f"{str(source)!r} has no name of its own to release it beside",
+            hint="Choose one with -o.",
         )
     traces = reading.open(source)
     destination = output or beside(source, released_suffix(traces))
@@ -213,7 +214,7 @@ def protect(
         check_writable(report, overwrite=overwrite)
         outputs["report"] = report
     elif show_truth:
-        raise InvalidParameter("--show-truth is about the report: name one with --report.")
+        raise InvalidParameter("is about the report, and none is named", parameter="show_truth")
     share = share_of(sample)
     columns = dict(columns_of_regions(place or ()))
     warn_of_seed(seed)
@@ -361,7 +362,9 @@ def share_of(text: str) -> float:
     except ValueError:
         share = 0.0
     if not 0.0 < share <= 1.0:
-        raise InvalidParameter(f"A --sample is a share of the users, as 1% or 0.01. Got {text!r}.")
+        raise InvalidParameter(
+            "must be a share of the users, as 1% or 0.01", parameter="sample", value=text
+        )
     return share
 
 

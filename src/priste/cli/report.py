@@ -128,10 +128,6 @@ def report(
     plots: Annotated[
         Path | None, typer.Option(help="Also write every figure as PNG and PDF to this folder.")
     ] = None,
-    outline: Annotated[
-        Path | None,
-        typer.Option(help="Lines to draw on the maps: coasts, rivers, streets, as GeoJSON."),
-    ] = None,
     places: Places = None,
     place: Place = None,
     user: User = None,
@@ -147,7 +143,7 @@ def report(
     check_writable(output, overwrite=overwrite)
     run = files_of_run(released)
     chosen_policy = run.policy(policy)
-    for_me = private or show_truth or any((input, places, place, plots, outline))
+    for_me = private or show_truth or any((input, places, place, plots))
     found = run.sources.input if for_me else None
     source = input or (found if found is not None and found.exists() else None)
     table = places or (run.sources.places if for_me else None)
@@ -175,7 +171,6 @@ def report(
         of_user=of_user,
         show_truth=show_truth,
         plots=plots,
-        outline=outline,
         overwrite=overwrite,
     )
 
@@ -203,13 +198,11 @@ def _private(
     of_user: PolicyOf | None,
     show_truth: bool,
     plots: Path | None,
-    outline: Path | None,
     overwrite: bool,
 ) -> Written:
-    from priste.report import choose_ledgers, read_outline, run_reports, save_figures, write_html
+    from priste.report import choose_ledgers, run_reports, save_figures, write_html
     from priste.results import summarise_run
 
-    lines = () if outline is None else read_outline(outline, policy.grid)
     summary = None
     if named is None and len(ledgers) > 1:
         with progress("Adding up") as tell:
@@ -224,7 +217,6 @@ def _private(
             traces=traces,
             of_user=of_user,
             show_truth=show_truth,
-            outline=lines,
             on_progress=tell,
         )
     figures: list[Path] = []

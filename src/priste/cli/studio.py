@@ -50,10 +50,18 @@ def studio(
         from priste.studio.server import Server
 
         if file is not None and not file.exists():
-            raise InvalidParameter(f"There is no file {str(file)!r} to begin with.")
+            raise InvalidParameter(
+                "must be a file or folder that is there",
+                parameter="file",
+                owner="studio",
+                value=str(file),
+            )
         if policy is not None and (file is None or not policy.is_file()):
             raise InvalidParameter(
-                f"The --policy is a file to begin with, together with a FILE. Got {str(policy)!r}."
+                "must be a file, together with a FILE to begin with",
+                parameter="policy",
+                owner="studio",
+                value=str(policy),
             )
         warn_of_seed(seed)
         pages = Studio(
@@ -92,6 +100,8 @@ def checked_tiles(address: str) -> str:
     if re.fullmatch(plain, address) and all(part in address for part in ("{z}", "{x}", "{y}")):
         return address
     raise InvalidParameter(
-        "The --tiles are an address such as https://HOST/{z}/{x}/{y}.png, with https and all of "
-        f"{{z}}, {{x}} and {{y}}. Got {address!r:.80}."
+        "must be an address such as https://HOST/{z}/{x}/{y}.png, with https and all "
+        "of {z}, {x} and {y}",
+        parameter="tiles",
+        value=address,
     )

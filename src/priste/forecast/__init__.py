@@ -1,23 +1,19 @@
 """What a policy will cost, before anything is released."""
 
 from priste.forecast.policy_cost import (
-    DEFAULT_RUNS,
-    NEIGHBOUR_RUNS,
     QUICK_RELEASES,
     QUICK_RUNS,
     REFINED_RUNS,
     Forecast,
     Row,
     forecast,
+    model_costs,
     quick_forecast,
     refined_forecast,
 )
 from priste.forecast.simulation import Cost, Metres
-from priste.forecast.suggestion import Suggestion, suggest
 
 __all__ = [
-    "DEFAULT_RUNS",
-    "NEIGHBOUR_RUNS",
     "QUICK_RELEASES",
     "QUICK_RUNS",
     "REFINED_RUNS",
@@ -25,9 +21,8 @@ __all__ = [
     "Forecast",
     "Metres",
     "Row",
-    "Suggestion",
     "forecast",
+    "model_costs",
     "quick_forecast",
     "refined_forecast",
-    "suggest",
 ]

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
-from priste.forecast.neighbours import span_words
 from priste.maps import best_constant
 from priste.mechanisms import Identity, PlanarLaplace
 from priste.mechanisms.alternatives import (
@@ -29,6 +28,7 @@ from priste.mechanisms.alternatives import (
     velocity_aware,
     zones,
 )
+from priste.policy.explanation import span_words
 from priste.randomness import BitSource
 from priste.release.guarded_hours import event_steps
 from priste.results import TrueSteps
@@ -244,13 +244,13 @@ def _nothing(truth: TrueSteps, followed: Flags, bits: BitSource) -> Released:
 
 def _delayed(policy: Policy, name: str, minutes: float) -> Alternative:
     steps = max(1, round(60 * minutes / policy.timeline.step.total_seconds()))
-    late = span_words(steps * policy.timeline.step.total_seconds())
+    late = span_words(steps * policy.timeline.step)
     return _of_points(name, f"the true cell, {late} later", _exact(policy), delay=steps)
 
 
 def _sampled(policy: Policy, name: str, number: float) -> Alternative:
     every = max(1, round(number))
-    span = span_words(every * policy.timeline.step.total_seconds())
+    span = span_words(every * policy.timeline.step)
     return _of_points(name, f"the true cell, once in {span}", _exact(policy), every=every)
 
 

@@ -204,8 +204,10 @@ def compare(
         followed &= opened.released
     if not followed.any():
         raise InvalidParameter(
-            "The trace has no fix around the first occurrence of any event, so there is nothing to "
-            "compare."
+            "must have a fix around the first occurrence of an event, or there is nothing "
+            "to compare",
+            parameter="trace",
+            owner="compare",
         )
     people = [_person(policy, opened, list(chosen.values()), run, seed) for run in range(streams)]
     rows = (with_priste(policy), *alternatives_of(policy, names))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from priste.policy.explanation import span_words
 from priste.policy.sections import AdversarySection
 from priste.quantify import BeliefBound, Guarantee, OddsBound, Quantifier
 
@@ -21,21 +22,20 @@ if TYPE_CHECKING:
 BELIEF_CAP = 0.2
 """The belief that a neighbour guarantees not to be exceeded, if it is not exceeded already."""
 
-WITHOUT = "without the model "
-"""How the name of a setting with one model less begins."""
-
 
 @dataclass(frozen=True, eq=False)
 class Neighbour:
     """A policy, what makes it differ, and what it guarantees, in words.
 
     There is a release at every ``every``-th step only; at the others the stream is silent.
+    ``without`` names the model that is left out.
     """
 
     name: str
     guarantee: str
     policy: Policy
     every: int = 1
+    without: str | None = None
 
 
 def neighbour(name: str, policy: Policy, *, every: int = 1, more: str = "") -> Neighbour:
@@ -68,7 +68,7 @@ def neighbours_of(policy: Policy) -> Iterator[Neighbour]:
             "against an adversary who knows the population", against(policy, "population")
         )
     yield from without_models(policy)
-    often = span_words(2 * policy.timeline.step.total_seconds())
+    often = span_words(2 * policy.timeline.step)
     yield neighbour("half as often", policy, every=2, more=f"; a release every {often}")
 
 
@@ -76,8 +76,9 @@ def without_models(policy: Policy) -> Iterator[Neighbour]:
     """Yield the policy without each of its models but the first: what that one costs."""
     for chosen in policy.chosen_models[1:]:
         rest = tuple(each for each in policy.chosen_models if each is not chosen)
-        name = f"{WITHOUT}{chosen.member or 'again'}"
-        yield neighbour(name, replace(policy, chosen_models=rest))
+        left_out = chosen.member or "again"
+        without = neighbour(f"without the model {left_out}", replace(policy, chosen_models=rest))
+        yield replace(without, without=left_out)
 
 
 def against(policy: Policy, knows: str) -> Policy:
@@ -94,18 +95,6 @@ def guaranteeing(policy: Policy, change: Callable[[Guarantee], Guarantee]) -> Po
         for label, each in policy.events.items()
     }
     return replace(policy, events=events)
-
-
-def span_words(seconds: float) -> str:
-    """Say a length of time.
-
-    >>> span_words(1800), span_words(7200), span_words(5400), span_words(90)
-    ('30 minutes', '2 hours', '90 minutes', '90 seconds')
-    """
-    for unit, size in (("hours", 3600), ("minutes", 60)):
-        if seconds >= size and seconds % size == 0:
-            return f"{seconds / size:g} {unit}"
-    return f"{seconds:g} seconds"
 
 
 def _other(

@@ -84,7 +84,7 @@ def check_plot(path: Path, *, overwrite: bool = False) -> str:
     kind = path.suffix.lstrip(".").lower()
     if kind not in (*PICTURES, "html"):
         raise InvalidParameter(
-            f"The picture must end in .html, .png, .pdf or .svg. Got {path.name!r}."
+            "must end in .html, .png, .pdf or .svg", parameter="plot", value=path.name
         )
     check_writable(path, overwrite=overwrite)
     return kind

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from time import thread_time
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,7 +12,7 @@ import numpy as np
 
 from priste.errors import InvalidParameter
 from priste.events import near_events, near_reach
-from priste.forecast.neighbours import WITHOUT, Neighbour, neighbours_of, without_models
+from priste.forecast.neighbours import Neighbour, neighbours_of, without_models
 from priste.forecast.simulated_people import OpenedTrace
 from priste.forecast.simulation import FEWEST_RUNS, Cost, Flags, Simulation
 from priste.policy.policy_reader import somewhere
@@ -77,7 +77,6 @@ AGAINST = {
 """What is guarded against by each model of a family but the first, in words."""
 
 OnProgress = Callable[[int, int], None]
-OnTrial = Callable[[int, int, float], None]
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ class Row:
     """One setting: its name, what it guarantees in words, and what it costs.
 
     ``share`` is which share of the releases was simulated, to be quick; ``opened`` says that the
-    streams are those of an opened trace.
+    streams are those of an opened trace; ``without`` names the model that the setting leaves out.
     """
 
     name: str
@@ -93,6 +92,7 @@ class Row:
     cost: Cost
     share: float = 1.0
     opened: bool = False
+    without: str | None = None
 
     def sentence(self) -> str:
         """Say what the setting costs, beside the uncalibrated mechanism and one constant point."""
@@ -157,24 +157,24 @@ class Forecast:
     seed: int
     complete: bool = True
 
-    def model_costs(self) -> list[str]:
-        """Say what each model of a family costs, from the rows without it.
-
-        Nothing where the policy has one model, or the rows are not there.
-        """
-        here, found = self.rows[0].cost.released.all.value, []
-        for row in self.rows[1:]:
-            member = row.name.removeprefix(WITHOUT)
-            if member != row.name:
-                more = here - row.cost.released.all.value
-                much = "nearly nothing" if more < 0.02 * here else f"{length(more)} of that"
-                found.append(f"Guarding {AGAINST.get(member, member)} costs {much}.")
-        return found
-
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         settings = [asdict(row) for row in self.rows]
         return {"seed": self.seed, "complete": self.complete, "settings": settings}
+
+
+def model_costs(rows: Sequence[Row]) -> list[str]:
+    """Say what each model of a family costs: the first row is the policy, others are without one.
+
+    Nothing where the policy has one model, or the rows are not there.
+    """
+    here, found = rows[0].cost.released.all.value, []
+    for row in rows[1:]:
+        if row.without is not None:
+            more = here - row.cost.released.all.value
+            much = "nearly nothing" if more < 0.02 * here else f"{length(more)} of that"
+            found.append(f"Guarding {AGAINST.get(row.without, row.without)} costs {much}.")
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,8 +218,10 @@ class Trial:
         released = np.ones(policy.steps, dtype=np.bool_) if opened is None else opened.released
         if not released.any():
             raise InvalidParameter(
-                "The trace has no fix while the clock of the policy runs, outside its guarded "
-                "hours, so there is nothing to simulate. Forecast without it."
+                "must have a fix while the clock of the policy runs, outside its guarded hours",
+                parameter="trace",
+                owner="forecast",
+                hint="Forecast without it.",
             )
         near = near_events(
             policy.steps,
@@ -277,7 +279,8 @@ class Trial:
 
     def row(self, each: Neighbour, cost: Cost) -> Row:
         """Return the row of a setting."""
-        return Row(each.name, each.guarantee, cost, self.share, self.opened is not None)
+        opened = self.opened is not None
+        return Row(each.name, each.guarantee, cost, self.share, opened, each.without)
 
     @property
     def share(self) -> float:
@@ -301,14 +304,17 @@ def quick_forecast(
     streams are of that person, without what happened in guarded hours. ``on_progress`` (done,
     total) is called after every release; to cancel, raise from it: what it raises passes through.
     """
-    trial = Trial.of(policy, trace, seed=seed, most=QUICK_RELEASES)
-    runs = trial.runs(runs)
-    trial = trial.within(seconds, runs)
-    chosen = next(neighbours_of(trial.policy))
-    count = _Count(on_progress, runs * int(trial.followed().sum()))
-    simulation = trial.simulation(chosen, count.more)
-    simulation.add(runs, None if seconds is None else LENIENT * seconds)
-    return trial.row(chosen, simulation.cost())
+    found = forecast(
+        policy,
+        trace=trace,
+        runs=runs,
+        releases=QUICK_RELEASES,
+        seed=seed,
+        neighbours=False,
+        seconds=seconds,
+        on_progress=on_progress,
+    )
+    return found.rows[0]
 
 
 def refined_forecast(
@@ -319,15 +325,16 @@ def refined_forecast(
     seconds: float = REFINED_SECONDS,
     first_seconds: float = PATIENT_SECONDS,
     seed: int = 1,
-    on_trial: OnTrial | None = None,
+    on_trial: OnProgress | None = None,
 ) -> Iterator[Row]:
     """Yield what the policy will cost from two streams, then from two more, and so on.
 
     For somebody who waits: the first row comes as soon as there is one, and the last rests on
     ``runs`` streams, or on as many as were begun within ``seconds`` of computing. Rows are
-    those of :func:`quick_forecast` with this many runs. The first two streams may take
-    ``first_seconds``; ``on_trial`` (done, total, metres) is called after each of their
-    releases with how far they were off on average so far. What it raises passes through.
+    those of :func:`quick_forecast` with this many runs. After them come those of the policy without
+    each of its models but the first, from two streams: see :func:`model_costs`. The first two
+    streams may take ``first_seconds``; ``on_trial`` (done, total) is called after each release.
+    What it raises passes through.
     """
     fewer = QUICK_RELEASES * SMALL_MAP // policy.grid.size
     most = min(QUICK_RELEASES, max(LEAST_REFINED, fewer))
@@ -340,7 +347,7 @@ def refined_forecast(
         nonlocal done
         done += 1
         if on_trial is not None:
-            on_trial(min(done, total), total, simulation.metres_so_far())
+            on_trial(min(done, total), total)
 
     simulation = trial.simulation(chosen, tried)
     simulation.add(FEWEST_RUNS, first_seconds)
@@ -348,8 +355,14 @@ def refined_forecast(
         yield trial.row(chosen, simulation.cost())
         more = min(FEWEST_RUNS, runs - simulation.runs)
         if more <= 0 or thread_time() - began > seconds:
-            return
+            break
         simulation.add(more)
+    usual, same = simulation.cost(), simulation.cost(FEWEST_RUNS)
+    trial = replace(trial, end=simulation.end)
+    for each in without_models(trial.policy):
+        simulation, done = trial.simulation(each, tried), 0
+        simulation.add(FEWEST_RUNS)
+        yield trial.row(each, simulation.cost().beside(usual, same))
 
 
 def forecast(
@@ -379,7 +392,9 @@ def forecast(
     are two. ``on_row`` is called with the first two streams of the policy.
     """
     if runs < FEWEST_RUNS:
-        raise InvalidParameter(f"A forecast needs at least {FEWEST_RUNS} runs. Got {runs!r}.")
+        raise InvalidParameter(
+            f"must be at least {FEWEST_RUNS}", parameter="runs", owner="forecast", value=runs
+        )
     trial = Trial.of(policy, trace, seed=seed, steps=steps, most=releases)
     runs = trial.runs(runs)
     listed = neighbours_of(trial.policy)
@@ -457,8 +472,10 @@ def followed_steps(
     if steps is not None:
         if not 1 <= steps <= policy.steps:
             raise InvalidParameter(
-                f"The steps of a forecast must be 1 to {policy.steps}, as many as the policy's "
-                f"clock has. Got {steps!r}."
+                f"must be 1 to {policy.steps}, as many as the policy's clock has",
+                parameter="steps",
+                owner="forecast",
+                value=steps,
             )
         return released & (np.arange(policy.steps) < steps), first
     if released.sum() <= most:

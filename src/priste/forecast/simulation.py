@@ -197,14 +197,17 @@ class Simulation:
         self._policy = policy
         self._followed = followed if callable(followed) else lambda _: followed
         if not self._followed(0).any():
-            raise InvalidParameter("A forecast needs at least one step with a release.")
+            raise InvalidParameter(
+                "must hold at least one step with a release",
+                parameter="followed",
+                owner="Simulation",
+            )
         self._end = policy.steps
         self._seed, self._events = seed, list(events)
         self._near_share = near_share
         self._opened = opened
         self._left_out = left_out
         self._on_step = on_step
-        self._at_work: list[_Stream] = []
         self._ways: list[dict[str, Worth]] = []
         self._leakage = dict.fromkeys(policy.events, 0.0)
         self._happened = 0
@@ -224,9 +227,9 @@ class Simulation:
     def add(self, runs: int, seconds: float | None = None) -> None:
         """Release this many more streams; the first end ``seconds`` after their first release."""
         first = self.runs == 0
-        self._at_work = [self._stream(run) for run in range(self.runs, self.runs + runs)]
-        self._end = self._release(seconds if first else None)
-        for stream in self._at_work:
+        streams = [self._stream(run) for run in range(self.runs, self.runs + runs)]
+        self._end = self._release(streams, seconds if first else None)
+        for stream in streams:
             errors = person_errors(self._policy, *stream.measured())
             # Of the short stretches that are released, one point is nearly always near: it would
             # seem better than any is for a whole week.
@@ -239,7 +242,6 @@ class Simulation:
             self._off_map = self._off_map + errors.off_map
             self._leakage = {k: max(v, stream.leakage[k]) for k, v in self._leakage.items()}
             self._happened += stream.happened
-        self._at_work = []
 
     def _stream(self, run: int) -> _Stream:
         bits = _bits(self._seed, run, 0)
@@ -254,11 +256,11 @@ class Simulation:
         followed = self._followed(run)
         return _Stream(self._policy, person, followed, _bits(self._seed, run, 1))
 
-    def _release(self, seconds: float | None) -> int:
-        """Release the streams at work; return the step before which they ended."""
+    def _release(self, streams: Sequence[_Stream], seconds: float | None) -> int:
+        """Release streams side by side; return the step before which they ended."""
         over = math.inf
         for step in range(self._end):
-            at_step = [stream for stream in self._at_work if stream.followed[step]]
+            at_step = [stream for stream in streams if stream.followed[step]]
             for stream in at_step:
                 stream.release(step)
                 if self._on_step is not None:
@@ -268,11 +270,6 @@ class Simulation:
             if thread_time() >= over:
                 return step + 1
         return self._end
-
-    def metres_so_far(self) -> float:
-        """Return how far the streams at work have been off on average until now; nan before any."""
-        found = [error for stream in self._at_work for error in stream.errors()]
-        return 1000.0 * float(np.mean(found)) if found else math.nan
 
     def cost(self, runs: int | None = None) -> Cost:
         """Return what all streams so far cost, or the first of them; two at least."""
@@ -328,7 +325,6 @@ class _Stream:
     """What is released about one person."""
 
     def __init__(self, policy: Policy, truth: TrueSteps, followed: Flags, bits: BitSource) -> None:
-        self._grid = policy.grid
         self._truth = truth
         self.followed = followed
         self._protector = policy.protector(rng=bits)
@@ -364,15 +360,6 @@ class _Stream:
     def whole(self) -> TrueSteps:
         """Return the truth of every step up to the last release."""
         return self._truth.first(max(self._released, default=-1) + 1)
-
-    def errors(self) -> list[float]:
-        """Return the km from the true place to the released point of each release so far."""
-        centers, known = self._grid.centers, self._truth.known
-        return [
-            math.dist(self._truth.places[step], centers[cell])
-            for step, cell in self._released.items()
-            if cell is not None and known[step]
-        ]
 
 
 def _happens(event: Guarded, truth: TrueSteps) -> bool:

@@ -55,8 +55,10 @@ def audit(
     if isinstance(released, BatchReport | str | Path):
         if mechanism is not None or alpha is not None or adversary is not None:
             raise InvalidParameter(
-                "A ledger states the table of each release and leakages against the adversary of "
-                "its policy: leave out mechanism, alpha and adversary."
+                "must be left out with a ledger, as 'alpha' and 'adversary': it states the "
+                "table of each release, and leakages against the adversary of its policy",
+                parameter="mechanism",
+                owner="audit",
             )
         true = () if truth is None else traces_of(truth, columns, zone)
         return _of_run(released, policy, users, true)
@@ -96,6 +98,9 @@ def _of_run(
         loaded = loaded_policy(files.policy(given) if given is None else given)
     missing = [user for user in users if user not in ledgers]
     if missing:
-        raise LedgerError(f"Nothing was released for {', '.join(missing)}.")
+        raise LedgerError(
+            f"Nothing was released for {', '.join(missing)}.",
+            hint="Are names written as they are in the ledger?",
+        )
     chosen = [user for user in ledgers if not users or user in users]
     return audit_ledgers(loaded, {user: ledgers[user] for user in chosen}, traces=true)

@@ -182,8 +182,10 @@ def _read(text: str, ways: Mapping[str, Source | Sink], option: str, folder: Pat
     kind, _, _ = text.partition(":")
     if kind not in ways:
         raise InvalidParameter(
-            f"An address of {option} begins with one of {', '.join(sorted(ways))}. "
-            f"Got {kind[:40]!r}."
+            f"must begin with one of {', '.join(sorted(ways))}",
+            parameter="address",
+            owner=option,
+            value=kind[:40],
         )
     way = ways[kind]
     try:
@@ -192,7 +194,7 @@ def _read(text: str, ways: Mapping[str, Source | Sink], option: str, folder: Pat
         asked = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
     except ValueError:
         raise InvalidParameter(
-            f"This {kind} address of {option} cannot be read; write {kind}://HOST:PORT/PATH."
+            f"must be written as {kind}://HOST:PORT/PATH", parameter="address", owner=option
         ) from None
     options = {name: value for name, value in asked.items() if name in way.options}
     query = {name: value for name, value in asked.items() if name not in way.options}
@@ -200,9 +202,11 @@ def _read(text: str, ways: Mapping[str, Source | Sink], option: str, folder: Pat
     _check_accuracy(options)
     has_host, path = way.port is not None, unquote(parts.path)
     if has_host and not parts.hostname:
-        raise InvalidParameter(f"A {kind} address of {option} needs a host: {kind}://HOST:PORT.")
+        raise InvalidParameter(
+            f"needs a host: {kind}://HOST:PORT", parameter="address", owner=option
+        )
     if not has_host and (parts.hostname or not path):
-        raise InvalidParameter(f"A {kind} address of {option} needs a path: {kind}:///PATH.")
+        raise InvalidParameter(f"needs a path: {kind}:///PATH", parameter="address", owner=option)
     password = None if parts.password is None else unquote(parts.password)
     if "password_file" in options:
         password = secret_from(folder / options["password_file"])
@@ -225,14 +229,17 @@ def _check_query(query: dict[str, str], kind: str, way: Source | Sink, option: s
     for name in sorted(query):
         if not getattr(way, "queries", False) or not _QUERY_NAME.fullmatch(name):
             raise InvalidParameter(
-                f"A {kind} address of {option} takes no {name[:40]!r}; "
-                f"options are {', '.join(sorted(way.options)) or 'none'}."
+                f"takes no {name[:40]!r} with {kind}; options are "
+                f"{', '.join(sorted(way.options)) or 'none'}",
+                parameter="address",
+                owner=option,
             )
         if name.lower() in _SECRET_NAMES:
             raise InvalidParameter(
                 f"The {name!r} of a {kind} address is a secret, and others can see the command "
-                f"line. Put it in a file of yours alone and name that: {name}_file=PATH, one of "
-                f"{', '.join(SECRETS)}."
+                "line",
+                hint=f"Put it in a file of yours alone and name that: {name}_file=PATH, one of "
+                f"{', '.join(SECRETS)}.",
             )
 
 
@@ -252,9 +259,13 @@ def secret_from(path: Path) -> str:
     try:
         found = path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as problem:
-        raise InvalidParameter(f"The file {str(path)!r} cannot be read: {problem}.") from problem
+        raise InvalidParameter(
+            f"cannot be read: {problem}", parameter=str(path), owner="secrets"
+        ) from problem
     if not found or "\n" in found:
-        raise InvalidParameter(f"The file {str(path)!r} must hold one line, the secret.")
+        raise InvalidParameter(
+            "must hold one line, the secret", parameter=str(path), owner="secrets"
+        )
     return found
 
 
@@ -265,16 +276,18 @@ def _check_reach(address: Address, reach: Reach) -> None:
         return
     if address.kind.endswith(("mqtt", "http")):
         raise InvalidParameter(
-            f"{address.shown} is not on this machine, and {address.kind} is not encrypted. Use "
-            f"{address.kind}s; or --plain-lan in a local network whose users may read along."
+            f"{address.shown} is not on this machine, and {address.kind} is not encrypted",
+            hint=f"Use {address.kind}s; or --plain-lan in a local network whose users may read "
+            "along.",
         )
     if address.kind.endswith("mqtts") and (address.user is None or address.password is None):
         raise InvalidParameter(
-            f"{address.shown} is not on this machine: give its user, and its password in a file, "
-            f"as {address.kind}://USER@HOST/TOPIC?password_file=PATH."
+            f"{address.shown} is not on this machine: give its user, and its password in a file",
+            hint=f"Write {address.kind}://USER@HOST/TOPIC?password_file=PATH.",
         )
     if not address.secure and reach is Reach.HERE:
         raise InvalidParameter(
-            f"{address.shown} is not on this machine, and the protocol has neither passwords nor "
-            "encryption. Use a tunnel to a loopback address, or allow it with --expose."
+            f"{address.shown} is not on this machine, and the protocol has neither "
+            "passwords nor encryption",
+            hint="Use a tunnel to a loopback address, or allow it with --expose.",
         )

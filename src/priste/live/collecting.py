@@ -72,21 +72,17 @@ class Collector:
         for earlier in [other for other in self._open if other < step]:
             kept_before = self._open.pop(earlier)
             self._last = max(kept_before.values(), key=_when, default=self._last)
-        before = self._last
         fixes = sorted({_when(fix): fix for fix in kept.values()}.values(), key=_when)
         if fixes:
             self._last = fixes[-1]
-        elif before is not None:
+        elif self._last is not None:
             end = self._policy.timeline.time_of(step + 1)
-            if end - before.time > self._hold:
+            if end - self._last.time > self._hold:
                 return None
             middle = self._policy.timeline.middle_of(step)
-            fixes = [Fix(before.user, middle, before.lat, before.lon)]
-            before = None
+            fixes = [Fix(self._last.user, middle, self._last.lat, self._last.lon)]
         else:
             return None
-        if before is not None and before.time < fixes[0].time:
-            fixes.insert(0, before)  # the rule "interpolated" looks back
         policy = self._policy
         alone = Timeline(policy.timeline.time_of(step), policy.timeline.step, policy.timeline.zone)
         outside: Literal["gap", "nearest"] = "gap" if policy.outside == "gap" else "nearest"

@@ -72,10 +72,10 @@ class StateFolder:
         if found.get("ground") != ground_of(policy):
             raise StateError(
                 f"The stream in {str(self.folder)!r} was begun on another map, clock, mobility "
-                "model, adversary, mechanism or calibrator. Only events and guarantees may change "
-                "while a stream goes on: undo the change, or begin a new stream in another state "
-                "folder. Releases of both about the same time together may reveal more than either "
-                "guarantees."
+                "model, adversary, mechanism or calibrator",
+                hint="Only events and guarantees may change while a stream goes on: undo the "
+                "change, or begin a new stream in another state folder. Releases of both about "
+                "the same time together may reveal more than either guarantees.",
             )
         if found.get("journal") and self.journal() is None:
             raise self._refusal("its journal is missing, so what was released is not known")
@@ -111,9 +111,10 @@ class StateFolder:
 
     def _refusal(self, reason: str) -> StateError:
         return StateError(
-            f"The stream in {str(self.folder)!r} cannot be continued: {reason}. Drawing again for "
-            "the same steps could reveal more than is guaranteed, so nothing was drawn. Restore "
-            "what was there, or choose another state folder for another stream."
+            f"The stream in {str(self.folder)!r} cannot be continued: {reason}",
+            hint="Drawing again for the same steps could reveal more than is guaranteed, so "
+            "nothing was drawn. Restore what was there, or choose another state folder for "
+            "another stream.",
         )
 
     def journal(self) -> Path | None:
@@ -172,7 +173,8 @@ class StateFolder:
     def _damaged(self, name: str) -> StateError:
         path = self.folder / name
         return StateError(
-            f"The file {str(path)!r} is damaged. It was left as it is; restore it from a copy."
+            f"The file {str(path)!r} is damaged",
+            hint="It was left as it is; restore it from a copy.",
         )
 
     def _write(self, name: str, content: dict[str, Any]) -> None:

@@ -17,8 +17,7 @@ from priste.errors import InvalidParameter
 from priste.live.point import LEAST_ACCURACY
 from priste.policy import Policy
 from priste.policy.policy import OFF_MAP
-from priste.randomness import BitSource
-from priste.traces.points import DECIMALS, ReleasedPoints
+from priste.traces.points import DECIMALS
 
 ZONE_RADIUS = 100.0
 """Metres: the radius of a zone of Home Assistant unless its owner chooses another."""
@@ -74,17 +73,13 @@ class OutputPoints:
         self._shown = self._moved() if avoid_guarded else {}
         self._corners = np.array([policy.grid.bounds_of(cell) for cell in sorted(self._guarded)])
 
-    def of(self, cell: int, bits: BitSource) -> tuple[float, float, float, str | None]:
+    def of(self, cell: int) -> tuple[float, float, float, str | None]:
         """Return latitude, longitude, accuracy in metres, and the name of a point if it has one."""
-        policy = self._policy
         cell = self._shown.get(cell, cell)
-        if cell in self._named:
-            point = self._named[cell]
-            lat, lon = round(point.lat, DECIMALS), round(point.lon, DECIMALS)
-            return lat, lon, self._reaching(lat, lon), point.name
-        drawn = ReleasedPoints({None: [cell]}, policy.timeline, policy.grid, policy.points, bits)
-        lat, lon = drawn.of(None)[0].tolist()
-        return lat, lon, self._reaching(lat, lon), None
+        point = self._named.get(cell)
+        lat, lon = self._policy.grid.latlon(cell) if point is None else (point.lat, point.lon)
+        lat, lon = round(float(lat), DECIMALS), round(float(lon), DECIMALS)
+        return lat, lon, self._reaching(lat, lon), None if point is None else point.name
 
     def _reaching(self, lat: float, lon: float) -> float:
         """Return an accuracy that does not reach a zone in a guarded cell, where those count."""

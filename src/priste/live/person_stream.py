@@ -87,12 +87,12 @@ class StreamOptions:
     def __post_init__(self) -> None:
         if self.missing not in ("cover", "silence"):
             raise InvalidParameter(
-                f"'missing' must be 'cover' or 'silence'. Got {self.missing!r:.40}."
+                "must be 'cover' or 'silence'", parameter="missing", value=self.missing
             )
         if self.hold < timedelta(0):
-            raise InvalidParameter(f"'hold' must not be negative. Got {self.hold}.")
+            raise InvalidParameter("must not be negative", parameter="hold", got=f"{self.hold}")
         if self.accuracy is not None and not 0 < self.accuracy < 1e7:
-            raise InvalidParameter(f"'accuracy' must be metres > 0. Got {self.accuracy!r}.")
+            raise InvalidParameter("must be metres > 0", parameter="accuracy", value=self.accuracy)
 
 
 @dataclass
@@ -373,7 +373,7 @@ class Stream:
             _ = self._protector.node.rule
 
     def _point(self, cell: int, step: int) -> Point:
-        lat, lon, accuracy, place = self._points.of(cell, self._bits)
+        lat, lon, accuracy, place = self._points.of(cell)
         return Point(
             self.person, step, self.policy.timeline.time_of(step), lat, lon, accuracy, place
         )
@@ -431,8 +431,8 @@ class Stream:
         events = self._events.due(self.origin)
         if not events:
             raise InvalidParameter(
-                "Every event of the policy was over before now: there is nothing to guard. Add an "
-                "event that is still to come, or let it recur with every = 'week'."
+                "Every event of the policy was over before now: there is nothing to guard",
+                hint="Add an event that is still to come, or let it recur with every = 'week'.",
             )
         begun = self.policy.starting_at(self.origin, events)
         protector = Protector(
@@ -470,8 +470,9 @@ class Stream:
         latest = self._state.latest()
         if latest is not None and latest.step >= self.next_step:
             raise StateError(
-                f"The folder {str(self._state.folder)!r} has given out step {latest.step}, which "
-                "its journal does not know: an older copy was put back. It was left as it is."
+                f"The folder {str(self._state.folder)!r} has given out step {latest.step}, "
+                "which its journal does not know: an older copy was put back",
+                hint="It was left as it is.",
             )
         last = self._protector.next_step - 1
         if last + self.origin < 0 or last < 0:

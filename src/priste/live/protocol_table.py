@@ -24,7 +24,7 @@ from priste.live.protocols import (
 from priste.live.sinks.http_push import http_sinks
 from priste.live.sinks.mqtt_push import mqtt_sinks
 from priste.live.sinks.serving import serving_sink
-from priste.live.sources.line_sources import read_file, read_serial, read_tcp, read_udp
+from priste.live.sources.line_sources import read_tcp, read_udp
 from priste.live.sources.mqtt_topic import mqtt_sources
 from priste.live.sources.replay import play
 from priste.registered import Registered
@@ -85,8 +85,6 @@ PROTOCOLS = (
         sources={
             "nmea+tcp": Source(read_tcp(nmea.Receiver), 10110),
             "nmea+udp": Source(read_udp(nmea.Receiver), 10110),
-            "nmea+file": Source(read_file(nmea.Receiver), recorded=True),
-            "nmea+serial": Source(read_serial(nmea.Receiver), options=frozenset({"baud"})),
         },
         sinks={
             "nmea+tcp": serving_sink(nmea.Conversation, 10110),
@@ -128,8 +126,8 @@ def _gathered(ways: Callable[[LiveProtocol], Mapping[str, Way]]) -> Mapping[str,
         for word, way in ways(protocol).items():
             if word in found:
                 raise InvalidParameter(
-                    f"Two live protocols claim {word!r}; the second is {protocol.name!r}. Remove "
-                    "one of the packages that register them."
+                    f"Two live protocols claim {word!r}; the second is {protocol.name!r}",
+                    hint="Remove one of the packages that register them.",
                 )
             found[word] = way
     return found

@@ -136,8 +136,8 @@ class RollingEvents:
             return None
         if (event.first_step or 0) < self._origin:
             raise PolicyError(
-                f"The event {name!r} begins before the stream does, so it cannot be guarded "
-                "whole. Begin a new stream in another state folder, or name later times."
+                f"The event {name!r} begins before the stream does, so it cannot be guarded whole",
+                hint="Begin a new stream in another state folder, or name later times.",
             )
         return parse_event(
             formula,

@@ -58,8 +58,10 @@ class PersonSettings:
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise InvalidParameter(
-                "The name of a person has 1 to 64 letters, digits, '_' or '-'. "
-                f"Got {self.name!r:.80}."
+                "must have 1 to 64 letters, digits, '_' or '-'",
+                parameter="name",
+                owner="a person",
+                value=self.name,
             )
 
 
@@ -76,34 +78,51 @@ class Settings:
 
     def __post_init__(self) -> None:
         if not self.people:
-            raise InvalidParameter("A service needs one person at least: write [people.NAME].")
+            raise InvalidParameter(
+                "must name one at least: write [people.NAME]", parameter="people", owner="a service"
+            )
         names = [person.name for person in self.people]
         if len(set(names)) != len(names):
-            raise InvalidParameter("Two people of a service have one name.")
+            raise InvalidParameter(
+                "must have different names", parameter="people", owner="a service"
+            )
         if len(self.people) > 1 and not all(person.devices for person in self.people):
             raise InvalidParameter(
-                "With several people each needs 'devices', the names by which messages are theirs."
+                "must be given where there are several people: the names by which messages are "
+                "theirs",
+                parameter="devices",
+                owner="a person",
             )
         listed = [device for person in self.people for device in person.devices]
         if len(set(listed)) != len(listed):
-            raise InvalidParameter("A device belongs to two people of the service.")
+            raise InvalidParameter(
+                "must not be those of another person", parameter="devices", owner="a person"
+            )
         self._check_listening()
 
     def _check_listening(self) -> None:
         if (self.certificate is None) != (self.key is None):
-            raise InvalidParameter("TLS needs both 'certificate' and 'key'.")
+            raise InvalidParameter(
+                "must be given with 'key', for TLS", parameter="certificate", owner="a service"
+            )
         if self.listen is None or is_loopback(self.listen[0]):
             return
         if self.reach is Reach.HERE:
             raise InvalidParameter(
-                f"Listening on {self.listen[0]} lets other machines in. If that is meant, add "
-                "--expose, with a certificate and a token for every person."
+                f"lets other machines in, at {self.listen[0]}",
+                parameter="listen",
+                owner="a service",
+                hint="If that is meant, add --expose, with a certificate and a token for every "
+                "person.",
             )
         plain = self.reach is Reach.PLAIN and is_local_network(self.listen[0])
         if (self.certificate is None and not plain) or not all(p.token for p in self.people):
             raise InvalidParameter(
-                f"Listening on {self.listen[0]} needs 'certificate' and 'key' for TLS, and a "
-                "'token_file' for every person. Or listen on 127.0.0.1 behind a proxy."
+                "needs 'certificate' and 'key' for TLS, and a 'token_file' for every person, "
+                f"at {self.listen[0]}",
+                parameter="listen",
+                owner="a service",
+                hint="Or listen on 127.0.0.1 behind a proxy.",
             )
 
 
@@ -116,7 +135,7 @@ def read_listen(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     if not colon or not host or not port.isdigit() or int(port) > 65535:
         raise InvalidParameter(
-            f"Write an address to listen on as 127.0.0.1:8787. Got {text!r:.60}."
+            "must be an address, as 127.0.0.1:8787", parameter="listen", value=text
         )
     return host.strip("[]"), int(port)
 
@@ -129,7 +148,9 @@ def read_span(text: str) -> timedelta:
     """
     found = _SPAN.fullmatch(str(text).strip())
     if not found:
-        raise InvalidParameter(f"Write a length of time as 90s, 30min or 2h. Got {text!r:.40}.")
+        raise InvalidParameter(
+            "must be a length of time, as 90s, 30min or 2h", parameter="hold", value=text
+        )
     return timedelta(seconds=int(found[1]) * _UNIT[found[2]])
 
 

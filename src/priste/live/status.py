@@ -119,10 +119,11 @@ def lock_state(state: Path) -> int:
             return handle
     except OutputError as problem:
         os.close(handle)
-        raise StateError(str(problem)) from problem
+        raise StateError(str(problem), hint=problem.hint) from problem
     os.close(handle)
     raise StateError(
-        f"A priste live is running in {str(state)!r} already. Stop it, or choose another --state."
+        f"A priste live is running in {str(state)!r} already",
+        hint="Stop it, or choose another --state.",
     )
 
 
@@ -145,10 +146,13 @@ def read_status(state: Path) -> dict[str, Any]:
         datetime.fromisoformat(found["written"])
     except FileNotFoundError:
         raise StateError(
-            f"There is no service in {str(state)!r}: no status was ever written. Start one with "
-            "priste live, or name its folder with --state."
+            f"There is no service in {str(state)!r}: no status was ever written",
+            hint="Start one with priste live, or name its folder with --state.",
         ) from None
     except (ValueError, KeyError, TypeError, RecursionError) as problem:
-        raise StateError(f"The status in {str(path)!r} cannot be read.") from problem
+        raise StateError(
+            f"The status in {str(path)!r} cannot be read.",
+            hint="Stop the service and start it again: it writes a new one.",
+        ) from problem
     found["running"] = bool(found.get("running")) and _is_running(state)
     return found

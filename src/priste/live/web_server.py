@@ -87,8 +87,8 @@ class WebServer:
             self._socket = socket.create_server((host, port), family=family, backlog=128)
         except OSError as problem:
             raise InvalidParameter(
-                f"priste live cannot listen on {host}:{port}: {problem.strerror}. Stop the program "
-                "that uses it, or choose another address with --listen."
+                f"priste live cannot listen on {host}:{port}: {problem.strerror}",
+                hint="Stop the program that uses it, or choose another address with --listen.",
             ) from None
         self._socket.setblocking(False)
         self.port: int = self._socket.getsockname()[1]

@@ -1,10 +1,8 @@
 """The policy file: what a person writes, turned into maps, models, mechanisms and events."""
 
-from priste.policy.adversary_choice import ChosenAdversary
 from priste.policy.document import Document
-from priste.policy.draft.text import PolicyDraft, draft_policy, drafted
+from priste.policy.draft.text import draft_policy, drafted
 from priste.policy.explanation import (
-    ExplainedEvent,
     Explanation,
     covered_combinations,
     explain_policy,
@@ -12,7 +10,6 @@ from priste.policy.explanation import (
     uncovered_combinations,
 )
 from priste.policy.formula_models import Ground
-from priste.policy.guarded_rules import Unguarded
 from priste.policy.model_choice import (
     cell_sequences,
     chosen_memory,
@@ -26,20 +23,15 @@ from priste.policy.policy_reader import (
     somewhere,
     with_regions,
 )
-from priste.policy.workload import Workload, workload
+from priste.policy.workload import workload
 
 __all__ = [
-    "ChosenAdversary",
     "Document",
-    "ExplainedEvent",
     "Explanation",
     "Ground",
     "Policy",
-    "PolicyDraft",
     "PolicyEvent",
     "PolicyOf",
-    "Unguarded",
-    "Workload",
     "cell_sequences",
     "chosen_memory",
     "covered_combinations",

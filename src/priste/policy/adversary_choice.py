@@ -71,8 +71,9 @@ class AdversaryChoice:
         for name in named:
             if name not in regions:
                 raise InvalidParameter(
-                    f"'also' names regions of this policy. Got {name!r}; known are "
-                    f"{', '.join(regions) or 'none'}."
+                    f"must name regions of this policy: {', '.join(regions) or 'none'}",
+                    parameter="also",
+                    value=name,
                 )
         file = None if section is None else section.population
         shares = None if file is None else read_shares(folder / file, grid)
@@ -117,8 +118,9 @@ class AdversaryChoice:
         if section.knows == "near":
             if len(rows) > 1:
                 raise InvalidParameter(
-                    "knows = 'near' takes one population. With several models jointly give a file: "
-                    "population = 'shares.csv'."
+                    "must not be 'near' with several models jointly: it takes one population",
+                    parameter="knows",
+                    hint="Give a file: population = 'shares.csv'.",
                 )
             return ChosenAdversary(
                 PriorsWithin(rows[0], section.factor or 1.0),
@@ -154,8 +156,9 @@ def adversary_section(words: str) -> AdversarySection:
         return AdversarySection.model_validate(fields)
     except ValueError as error:
         raise InvalidParameter(
-            "An adversary is written as anything, population, near:FACTOR (>= 1), stale:HOURS "
-            f"(>= 0) or starts:REGION. Got {words!r:.60}."
+            "must be anything, population, near:FACTOR (>= 1), stale:HOURS (>= 0) or starts:REGION",
+            parameter="adversary",
+            value=words,
         ) from error
 
 
@@ -172,19 +175,29 @@ def read_shares(path: Path, grid: Grid) -> NDArray[np.float64]:
                 cell, share = int(row["cell"]), float(row["share"])
                 if not 0 <= cell < grid.size or not 0.0 <= share <= 1.0:
                     raise InvalidParameter(
-                        f"Line {number} of {path.name}: the cell must be 0 to {grid.size - 1} and "
-                        f"the share 0 to 1. Got {cell} and {share:g}."
+                        f"must have cells 0 to {grid.size - 1} and shares 0 to 1, in line {number} "
+                        f"of {path.name}",
+                        got=f"{cell} and {share:g}",
+                        parameter="population",
                     )
                 shares[cell] += share
     except OSError as error:
-        raise InvalidParameter(f"{path.name} cannot be read: {error.strerror}.") from None
+        raise InvalidParameter(
+            f"cannot be read: {error.strerror}", parameter=path.name, owner="the policy"
+        ) from None
     except (KeyError, TypeError, ValueError, csv.Error) as error:
         if isinstance(error, InvalidParameter):
             raise
         raise InvalidParameter(
-            f"{path.name} must be CSV with the columns 'cell' and 'share', numbers."
+            "must be CSV with the columns 'cell' and 'share', numbers",
+            parameter=path.name,
+            owner="the policy",
         ) from None
     total = float(shares.sum())
     if abs(total - 1.0) > SHARES_TOLERANCE:
-        raise InvalidParameter(f"The shares of {path.name} must sum to 1. They sum to {total:.6g}.")
+        raise InvalidParameter(
+            f"must have shares that sum to 1, in {path.name}",
+            got=f"a sum of {total:.6g}",
+            parameter="population",
+        )
     return shares / total

@@ -153,7 +153,7 @@ def _guarded_hours(policy: Policy) -> list[str]:
         else:
             silent[event.name] = event.pad
     found = [
-        f"{name}: guarded hours. From {_duration(pad * policy.timeline.step)} before it to as "
+        f"{name}: guarded hours. From {span_words(pad * policy.timeline.step)} before it to as "
         "long after it the best public guess is released, whatever you do. The releases of "
         "these hours reveal nothing about them, also to an adversary with another model."
         for name, pad in silent.items()
@@ -183,14 +183,10 @@ def _what_a_step_means(policy: Policy) -> str:
             "An event is about one cell a step. A step counts as in a guarded place if a single "
             f"fix of its {length} was there; else it is the cell of the fix nearest to its middle."
         )
-    ways = {
-        "nearest": "the one of the fix nearest to its middle",
-        "majority": "the one with the most fixes",
-        "interpolated": "the one on the line between the fixes around its middle",
-    }
     return (
-        f"An event is about one cell a step: of each {length}, {ways[policy.rule]}. A visit that "
-        f"is shorter than {_duration(policy.timeline.step)} may therefore not count as having "
+        f"An event is about one cell a step: of each {length}, the one of the fix nearest to its "
+        "middle. A visit that "
+        f"is shorter than {span_words(policy.timeline.step)} may therefore not count as having "
         "happened, and then it is not guarded. Shorter steps, or "
         'rule = "any" in [clock], close that.'
     )
@@ -364,7 +360,12 @@ def _step_length(policy: Policy) -> str:
     return _length(policy.timeline.step.total_seconds())
 
 
-def _duration(length: timedelta) -> str:
+def span_words(length: timedelta) -> str:
+    """Say a length of time.
+
+    >>> [span_words(timedelta(minutes=minutes)) for minutes in (1.5, 30, 60, 90, 120)]
+    ['90 seconds', '30 minutes', '1 hour', '90 minutes', '2 hours']
+    """
     words = _length(length.total_seconds())
     return words if words[0].isdigit() else f"1 {words}"
 

@@ -16,7 +16,7 @@ from priste.policy.sections import FamilyMember, Outside
 from priste.policy.windows import NO_WINDOWS, Windows
 from priste.traces import Timeline
 
-Rule = Literal["nearest", "majority", "interpolated", "any"]
+Rule = Literal["nearest", "any"]
 
 AWAY_HOURS = 8.0
 """How long people stay off the map by default."""

@@ -92,7 +92,9 @@ def box_of(grid: Grid) -> Box:
         (math.ceil(float(east.min()) * scale) - 1) / scale,
     )
     if inner[0] >= inner[2] or inner[1] >= inner[3]:
-        raise InvalidParameter("A map that holds a pole cannot be written as a box of degrees.")
+        raise InvalidParameter(
+            "must not hold a pole: it cannot be written as a box of degrees", parameter="map"
+        )
     return inner[0], _turned(inner[1]), inner[2], _turned(inner[3])
 
 

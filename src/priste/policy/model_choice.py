@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -67,32 +67,35 @@ class Fitting:
     """What a model was fitted on, kept so that it can be fitted without one of the people.
 
     ``public`` people are never released: all of their time was read, and none of them is left out.
+    Relatives have no ``memory``: they are a plain count, with a ``cycle`` or another ``width``.
     """
 
     grid: Grid
     timeline: Timeline
     people: tuple[PersonCells, ...]
-    cycle: Cycle | None
-    sigma: float | None
-    width: float = 1.0
-    memory: Memory | None = None
+    memory: Memory | None
     public: bool = False
+    cycle: Cycle | None = None
+    width: float | None = None
     _choices: dict[tuple[frozenset[str], ...], PopulationChoice] = field(
         default_factory=dict, repr=False, compare=False
     )
+
+    doubts: ClassVar[tuple[FamilyMember, ...]] = ("narrow", "wide", "plain")
 
     def without(self, sources: frozenset[str]) -> Fitting:
         """Return the fitting on everybody who has none of these days."""
         if self.public:
             raise InvalidParameter(
-                "[mobility] says that the people of its model are public, and one of them is to be "
-                "protected. Leave public = true out, or fit the model on other people."
+                "[mobility] says that the people of its model are public, and one of them is "
+                "to be protected",
+                hint="Leave public = true out, or fit the model on other people.",
             )
         others = tuple(person for person in self.people if person.sources.isdisjoint(sources))
         if not others:
             raise InvalidParameter(
-                "The model of [mobility] would be fitted only on the person it protects. "
-                "Give the traces of other people, or kind = 'gaussian'."
+                "The model of [mobility] would be fitted only on the person it protects",
+                hint="Give the traces of other people, or kind = 'gaussian'.",
             )
         return replace(self, people=others)
 
@@ -105,9 +108,9 @@ class Fitting:
             if key not in self._choices:
                 self._choices[key] = chosen_memory(self.grid, self.timeline, judges, self.memory)
             return population_model(self.grid, self.timeline, self.people, self._choices[key])
-        sigma = self.sigma
-        if self.width != 1.0:
-            sigma = self.width * (sigma or _usual_spread(self.grid, self.people))
+        sigma = None
+        if self.width is not None:
+            sigma = self.width * _usual_spread(self.grid, self.people)
         return fitted_model(self.grid, self.timeline, self.people, cycle=self.cycle, sigma=sigma)
 
     def relative(self, member: FamilyMember) -> Fitting:
@@ -116,17 +119,6 @@ class Fitting:
             return replace(self, width=WIDTHS[member], memory=None)
         cycles: dict[FamilyMember, Cycle | None] = {"plain": None, "day": "day", "week": "week"}
         return replace(self, cycle=cycles[member], memory=None)
-
-    @property
-    def doubts(self) -> tuple[FamilyMember, ...]:
-        """The relatives under which releases are also looked at."""
-        if self.cycle is not None or self.memory is not None:
-            return ("narrow", "wide", "plain")
-        return (
-            ("narrow", "wide")
-            if timedelta(days=1) % self.timeline.step
-            else ("narrow", "wide", "day")
-        )
 
 
 @dataclass(frozen=True)
@@ -190,9 +182,9 @@ class ChosenModel:
         if self.fitting is None:
             raise InvalidParameter(
                 "The saved model was fitted on the very days that are to be protected, so the "
-                "releases would reveal something about them. Fit it on other people or other "
-                "days (priste "
-                "fit), or write kind = 'fit': then each person is left out of their own model."
+                "releases would reveal something about them",
+                hint="Fit it on other people or other days (priste fit), or write kind = 'fit': "
+                "then each person is left out of their own model.",
             )
         others = self.fitting.without(sources)
         found = ChosenModel(others.model(), others, member=self.member)
@@ -245,8 +237,9 @@ def roaming_models(
     away = [name for name in ("away_hours", "away_share") if getattr(section, name) is not None]
     if away and ground.outside != "off-map":
         raise InvalidParameter(
-            f"'{away[0]}' is about people off the map, which this policy has no place for. "
-            "Leave it out, or write outside = 'off-map' in [release]."
+            "is about people off the map, which this policy has no place for",
+            parameter=away[0],
+            hint="Leave it out, or write outside = 'off-map' in [release].",
         )
     if section.kind == "gaussian":
         own = Spreading(ground, section.sigma or 0.0, section.away_hours, section.away_share)
@@ -265,9 +258,9 @@ def roaming_models(
         model = MarkovModel.load(folder / (section.path or ""))
         if model.grid != grid:
             raise InvalidParameter(
-                f"The saved model {section.path!r} is for another map "
-                f"({model.grid.rows} by {model.grid.columns} cells of {model.grid.cell_size} km). "
-                "Fit one on this map: priste fit"
+                f"The saved model {section.path!r} is for another map ({model.grid.rows} by "
+                f"{model.grid.columns} cells of {model.grid.cell_size} km)",
+                hint="Fit one on this map: priste fit",
             )
         return (ChosenModel(on_clock(model, timeline, f"The saved model {section.path!r}")),)
     paths = [section.traces] if isinstance(section.traces, str) else section.traces or []
@@ -276,24 +269,10 @@ def roaming_models(
     )
     if not section.public:
         traces = without_windows(traces, ground.windows)
-    # Whole weeks begin like whole days, so the longest cycle of the family serves all of it.
-    longest: Cycle | None = "week" if section.memory or "week" in family else section.cycle
-    people = tuple(
-        cell_sequences(
-            traces, grid, timeline, rule=ground.rule, cycle=longest, outside=ground.beyond
-        )
-    )
+    people = tuple(cell_sequences(traces, grid, timeline, rule=ground.rule, outside=ground.beyond))
     if not section.public:
         check_enough(people)
-    own = Fitting(
-        grid,
-        timeline,
-        people,
-        section.cycle,
-        section.sigma,
-        memory=section.memory,
-        public=bool(section.public),
-    )
+    own = Fitting(grid, timeline, people, section.memory or "auto", bool(section.public))
     return _with_family(own, family)
 
 
@@ -308,8 +287,9 @@ def at_home_of(
         return tuple(roaming)
     if section.home not in regions:
         raise InvalidParameter(
-            f"'home' names a region of this policy. Got {section.home!r}; known are "
-            f"{', '.join(regions) or 'none'}."
+            f"must name a region of this policy: {', '.join(regions) or 'none'}",
+            parameter="home",
+            value=section.home,
         )
     given = None
     if section.stay_home is not None and section.back_home is not None:
@@ -335,7 +315,7 @@ def own_days(population: ChosenModel, trace: Trace, ground: Ground) -> ChosenMod
     if model.order != 1 or model.period is None:
         return None
     (person,) = cell_sequences(
-        [trace], ground.grid, timeline, rule=ground.rule, cycle="week", outside=ground.beyond
+        [trace], ground.grid, timeline, rule=ground.rule, outside=ground.beyond
     )
     moves = sum(None not in pair for pair in pairwise(person.cells))
     if moves < FEWEST_OWN_MOVES:
@@ -361,20 +341,21 @@ def on_clock(model: MarkovModel, timeline: Timeline, what: str) -> MarkovModel:
     origin = model.origin
     if origin is None:
         raise InvalidParameter(
-            f"{what} does not say how long its steps are: it was not written by priste fit. "
-            "Fit it for this clock: priste fit"
+            f"{what} does not say how long its steps are: it was not written by priste fit",
+            hint="Fit it for this clock: priste fit",
         )
     if origin.step != timeline.step:
         raise InvalidParameter(
             f"{what} has steps of {origin.step}, this clock of {timeline.step}: people move "
-            "further in a longer step. Fit it for this clock: priste fit"
+            "further in a longer step",
+            hint="Fit it for this clock: priste fit",
         )
     if model.period == 1:
         return model
     if origin.zone != str(timeline.zone):
         raise InvalidParameter(
-            f"{what} repeats with the days of {origin.zone}, this clock is of {timeline.zone}. Fit "
-            "it for this clock: priste fit"
+            f"{what} repeats with the days of {origin.zone}, this clock is of {timeline.zone}",
+            hint="Fit it for this clock: priste fit",
         )
     # Hours of the day, not elapsed time: across a change of clocks 08:00 stays 08:00.
     begins = timeline.start.astimezone(timeline.zone).replace(tzinfo=None)
@@ -382,14 +363,16 @@ def on_clock(model: MarkovModel, timeline: Timeline, what: str) -> MarkovModel:
     late = begins - began
     if late % origin.step:
         raise InvalidParameter(
-            f"{what} has steps that begin at {began:%H:%M} and every {origin.step} from there; "
-            f"those of this clock begin at {begins:%H:%M}. Start the clock on one of them."
+            f"{what} has steps that begin at {began:%H:%M} and every {origin.step} from "
+            f"there; those of this clock begin at {begins:%H:%M}",
+            hint="Start the clock on one of them.",
         )
     if model.period is None:
         if late:
             raise InvalidParameter(
-                f"{what} describes the moves from {began:%Y-%m-%d %H:%M} on, and this clock begins "
-                f"at {begins:%Y-%m-%d %H:%M}. Fit it for this clock: priste fit"
+                f"{what} describes the moves from {began:%Y-%m-%d %H:%M} on, and this clock "
+                f"begins at {begins:%Y-%m-%d %H:%M}",
+                hint="Fit it for this clock: priste fit",
             )
         return model
     return model.starting_at(late // origin.step % model.period)
@@ -410,10 +393,11 @@ def check_enough(people: Sequence[PersonCells]) -> None:
     moves = sum(None not in pair for person in people for pair in pairwise(person.cells))
     if moves < FEWEST_MOVES:
         raise InvalidParameter(
-            f"Without the hours that its events guard, {moves} moves are left to fit the model "
-            f"on, and {FEWEST_MOVES} are the least. A model must not know the hours that it "
-            "guards. Give traces of other days, or traces of other people who are never released "
-            "(public = true), or write a model by formula (kind = 'stay-or-go')."
+            f"Without the hours that its events guard, {moves} moves are left to fit the "
+            f"model on, and {FEWEST_MOVES} are the least",
+            hint="A model must not know the hours that it guards. Give traces of other days, or "
+            "traces of other people who are never released (public = true), or write a "
+            "model by formula (kind = 'stay-or-go').",
         )
 
 
@@ -423,20 +407,19 @@ def cell_sequences(
     timeline: Timeline,
     *,
     rule: Rule = "nearest",
-    cycle: Cycle | None = None,
     outside: Literal["nearest", "gap"] = "gap",
 ) -> list[PersonCells]:
     """Return each trace as cells at the timeline's steps, None for gaps.
 
     What lies off the map is a gap too, or in the ``nearest`` border cell.
 
-    Each person's own days are counted from the same hour as the timeline's, and weeks from the
-    same day, so that a cycle means the same for all. The rule ``any`` favours guarded places and
+    Each person's own weeks are counted from the same hour and day as the timeline's, so that a
+    cycle means the same for all. The rule ``any`` favours guarded places and
     would bend the model towards them; people are then read by the nearest fix.
     """
     people = []
     for trace in traces:
-        own = Timeline(_same_phase(trace.start, timeline, cycle), timeline.step, timeline.zone)
+        own = Timeline(_same_phase(trace.start, timeline), timeline.step, timeline.zone)
         read = own.cells(trace, grid, "nearest" if rule == "any" else rule, outside)
         people.append(PersonCells(read.cells, fingerprints(trace)))
     return people
@@ -464,8 +447,10 @@ def fitted_model(
     length = timedelta(days=7 if cycle == "week" else 1)
     if length % timeline.step:
         raise InvalidParameter(
-            f"A model with a matrix per step of the {cycle} needs a step that divides it. "
-            f"Got steps of {timeline.step}."
+            f"must divide the {cycle} for a model with a matrix per step of it",
+            parameter="step",
+            owner="the clock",
+            got=f"steps of {timeline.step}",
         )
     model = MarkovModel.fit(grid, sequences, smoothing, cycle=length // timeline.step)
     return model.with_origin(origin)
@@ -483,8 +468,10 @@ def chosen_memory(
     memories = memories_of(shown, timeline.step)
     if memory != "auto" and memory not in memories:
         raise InvalidParameter(
-            f"memory = {memory!r} needs a step that divides the day into parts that differ. Got "
-            f"steps of {timeline.step}. Say memory = 'none' or 'auto'."
+            "needs a step that divides the day into parts that differ",
+            parameter="memory",
+            got=f"steps of {timeline.step}",
+            hint="Say memory = 'none' or 'auto'.",
         )
     asked: dict[str, tuple[int, ...]] = memories if memory == "auto" else {memory: memories[memory]}
     sequences = ([person.cells] for person in people)
@@ -519,7 +506,6 @@ def _origin(timeline: Timeline, people: Sequence[PersonCells]) -> ModelOrigin:
     return ModelOrigin(timeline.start, timeline.step, str(timeline.zone), sources)
 
 
-def _same_phase(moment: datetime, timeline: Timeline, cycle: Cycle | None) -> datetime:
-    """Return the last instant up to ``moment`` at which a cycle of the timeline begins."""
-    length = timedelta(days=7 if cycle == "week" else 1)
-    return moment - (moment - timeline.start) % length
+def _same_phase(moment: datetime, timeline: Timeline) -> datetime:
+    """Return the last instant up to ``moment`` at which a week of the timeline begins."""
+    return moment - (moment - timeline.start) % timedelta(days=7)

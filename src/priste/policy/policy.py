@@ -68,8 +68,9 @@ class PolicyEvent:
         if self.unplaced is not None:
             raise PolicyError(
                 f"The event {self.name!r} speaks of {self.unplaced!r}, a personal place (own = "
-                "true), and nothing says where that is for this person. State it: in a table "
-                f"(--places) or a column of the input (--place {self.unplaced})."
+                "true), and nothing says where that is for this person",
+                hint="State it: in a table (--places) or a column of the input (--place "
+                f"{self.unplaced}).",
             )
         return self.stated
 
@@ -156,11 +157,6 @@ class Policy:
     def rule(self) -> Rule:
         """How the fixes of a step become its cell."""
         return self.document.clock.rule
-
-    @property
-    def points(self) -> Literal["centre", "random"]:
-        """Which point of a cell is released."""
-        return self.document.release.points
 
     @property
     def outside(self) -> Outside:
@@ -380,9 +376,9 @@ class Policy:
         origins = (model.origin for model in self.models)
         if any(origin is not None and origin.knows(sources) for origin in origins):
             raise PolicyError(
-                "The model was fitted on the very days that are to be protected, so the releases "
-                "would reveal something about them. Ask for_user(trace) for a policy without "
-                "them."
+                "The model was fitted on the very days that are to be protected, so the "
+                "releases would reveal something about them",
+                hint="Ask for_user(trace) for a policy without them.",
             )
 
     def stream_cells(self, trace: Trace, also: Iterable[int] = ()) -> tuple[int | None, ...]:

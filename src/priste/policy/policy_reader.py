@@ -122,8 +122,8 @@ def with_regions(policy: Policy, regions: Mapping[str, Region]) -> Policy:
     unknown = sorted(set(regions) - set(policy.regions))
     if unknown:
         raise PolicyError(
-            f"The policy has no region {unknown[0]!r} that could be a personal place. It has "
-            f"{', '.join(policy.regions) or 'none'}."
+            f"The policy has no region {unknown[0]!r} that could be a personal place",
+            hint=f"It has {', '.join(policy.regions) or 'none'}.",
         )
     inside = {name: on_the_map(region, policy.outside) for name, region in regions.items()}
     beyond = sorted(name for name, region in inside.items() if not region.cells)

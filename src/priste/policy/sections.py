@@ -95,7 +95,7 @@ class ClockSection(Section):
     steps: Annotated[int, Field(gt=0, le=MOST_STEPS)] | None = None
     end: datetime | date | None = None
     zone: str = "UTC"
-    rule: Literal["nearest", "majority", "interpolated", "any"] = "nearest"
+    rule: Literal["nearest", "any"] = "nearest"
 
     @field_validator("step")
     @classmethod
@@ -137,7 +137,6 @@ class MobilitySection(Section):
     traces: str | list[str] | None = None
     format: str | None = None
     path: str | None = None
-    cycle: Literal["day", "week"] | None = None
     memory: Memory | None = None
     away_hours: Positive | None = None
     away_share: Annotated[float, Field(gt=0, lt=1)] | None = None
@@ -156,7 +155,7 @@ class MobilitySection(Section):
         takes = {
             "stay-or-go": {"stay", "stay_at_night", "decay", "away_hours", "away_share"},
             "gaussian": {"sigma", "away_hours", "away_share"},
-            "fit": {"traces", "format", "cycle", "memory", "sigma", "public"},
+            "fit": {"traces", "format", "memory", "public"},
             "saved": {"path"},
         }
         needed = needs[self.kind]
@@ -166,8 +165,6 @@ class MobilitySection(Section):
             given = name != "kind" and getattr(self, name) is not None
             if given and name not in takes[self.kind] | HOME_KEYS | {"family", "family_mode"}:
                 raise ValueError(f"kind = {self.kind!r} does not take '{name}'")
-        if self.memory is not None and (self.cycle is not None or self.sigma is not None):
-            raise ValueError("give 'memory', or 'cycle' and 'sigma' of the plain fit, not both")
         self._check_home()
         self._check_family()
         return self
@@ -208,10 +205,6 @@ class MobilitySection(Section):
         known = {"home", "own", "roaming"} | further.get(self.kind, {"narrow", "wide"})
         if not set(family) <= known:
             raise ValueError(f"the 'family' of kind = {self.kind!r} is of {sorted(known)}")
-        if self.memory is None and (self.cycle or "plain") in family:
-            raise ValueError(
-                f"'family' names further models; {self.cycle or 'plain'!r} is the section's own"
-            )
 
 
 class MechanismSection(Section):
@@ -313,7 +306,6 @@ class ReleaseSection(Section):
 
     calibrator: str = DEFAULT_CALIBRATOR
     no_guarantee: bool = False
-    points: Literal["centre", "random"] = "centre"
     outside: Outside = "refuse"
 
     @field_validator("calibrator")

@@ -90,9 +90,10 @@ def check_map(grid: Grid, *, few_rows: bool = False) -> None:
         needed = "" if few_rows else f"about {memory} of memory, and "
         known = "" if few_rows else f" Against knows = 'population' {MOST_CELLS_OF_FEW_ROWS:,} are."
         raise InvalidParameter(
-            f"a map of {grid.size:,} cells would take {needed}too long; {most:,} cells are "
-            f"allowed.{known} A cell_size of {cell_size_for(grid, most):g} km or more "
-            "would do, or a smaller map"
+            f"makes a map of {grid.size:,} cells, which would take {needed}too long; {most:,} "
+            f"cells are allowed.{known}",
+            parameter="cell_size",
+            hint=f"Take a cell_size of {cell_size_for(grid, most):g} km or more, or a smaller map.",
         )
 
 

@@ -276,6 +276,24 @@ def candidate_of(joint: JointProbabilities, place: int) -> JointProbabilities:
     return _with(joint, joint.prior, joint.joint[:, :, place], joint.exponent)
 
 
+def with_constant(
+    joint: JointProbabilities, places: Integers, amounts: Floats
+) -> JointProbabilities:
+    """Return those of the candidates at ``places`` plus so much of the last candidate each.
+
+    For searches: what the products may lose to underflow is not counted.
+    """
+    values = joint.joint[:, :, places] + amounts * joint.joint[:, :, -1:]
+    return JointProbabilities.of_checked(
+        joint.prior,
+        values,
+        joint.exponent,
+        joint.relative_error + 4 * UNIT_ROUNDOFF,
+        2.0 * joint.absolute_error * (1.0 + float(amounts.max(initial=0.0))),
+        joint.has_rest,
+    )
+
+
 def rows_of(joint: JointProbabilities, chosen: Integers | slice) -> JointProbabilities:
     """Return some of the rows, with the same error bounds."""
     return _with(joint, joint.prior[:, chosen], joint.joint[:, chosen], joint.exponent[chosen])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -23,6 +23,7 @@ from priste.quantify.joint_probabilities import (
     JointProbabilities,
     before_releases,
     stacked,
+    with_constant,
 )
 from priste.quantify.judges import EachOf, Judge, MixtureJudge
 from priste.quantify.leakage import Leakage, PriorSums, known_prior_leakage
@@ -496,6 +497,19 @@ class Quantifier(Showable):
         parts = (columns[:, first : first + width] for first in range(0, max(count, 1), width))
         verdicts = [self._judge.passes(self._candidate_joint(part), guarantee) for part in parts]
         return np.concatenate(verdicts)
+
+    def passes_with_constant(
+        self, likelihoods: Floats, guarantee: Guarantee
+    ) -> Callable[[Integers, Floats], Booleans]:
+        """Return what says whether columns (m, k) with a constant added keep a guarantee.
+
+        It takes the places of columns and how much is added to each. Joint probabilities are linear
+        in the column, so that they are computed once for all amounts. For searches.
+        """
+        joint = self.candidate_joint(np.column_stack([likelihoods, np.ones(len(likelihoods))]))
+        return lambda places, amounts: self._judge.passes(
+            with_constant(joint, places, amounts), guarantee
+        )
 
     def belief(self) -> float:
         """Bound Pr(EVENT | releases) over every prior of the adversary, from above.

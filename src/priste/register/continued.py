@@ -79,9 +79,9 @@ class ContinuedStreams:
         if stream.over_limit:
             raise ReleaseRefused(
                 "What was released about this person before reveals more than this policy "
-                f"guarantees about {', '.join(map(repr, stream.over_limit))}. No further release "
-                "can undo that, so nothing is released. Relax the guarantee, or continue under "
-                "the earlier policy."
+                f"guarantees about {', '.join(map(repr, stream.over_limit))}",
+                hint="No further release can undo that, so nothing is released. Relax the "
+                "guarantee, or continue under the earlier policy.",
             )
         return stream, before
 

@@ -206,7 +206,9 @@ class KeptStream:
         try:
             entries += [entry_from_json(record, likelihoods, against) for record in self.records]
         except (KeyError, TypeError, ValueError) as problem:
-            raise StateError(f"A kept stream cannot be read: {problem}.") from problem
+            raise StateError(
+                f"A kept stream cannot be read: {problem}.", hint="Restore it from a copy."
+            ) from problem
         shown = [
             replace(
                 entry,
@@ -238,4 +240,4 @@ def _event(entry: Mapping[str, Any]) -> PolicyEvent:
 
 
 def _damaged(place: Path) -> StateError:
-    return StateError(f"{str(place)!r} is not a stream as it is kept. It was left as it is.")
+    return StateError(f"{str(place)!r} is not a stream as it is kept", hint="It was left as it is.")

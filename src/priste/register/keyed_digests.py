@@ -71,21 +71,25 @@ class Recognition:
             register = folder / RELEASED / "register.sqlite"
             if register.exists():
                 raise StateError(
-                    f"{str(path)!r} is missing, and {str(register)!r} was written with it. A new "
-                    "key would recognise nothing that was released before, and draw again. Restore "
-                    "the key from a copy. If nothing of those releases was or will be handed out, "
-                    "remove the register as well."
+                    f"{str(path)!r} is missing, and {str(register)!r} was written with it",
+                    hint="A new key would recognise nothing that was released before, and draw "
+                    "again. Restore the key from a copy. If nothing of those releases was or "
+                    "will be handed out, remove the register as well.",
                 )
             with suppress(OutputExists):  # another process was first: its key counts
                 write_file(path, secrets.token_bytes(32))
         try:
             key = path.read_bytes()
         except OSError as problem:
-            raise StateError(f"{str(path)!r} cannot be read: {problem.strerror}.") from None
+            raise StateError(
+                f"{str(path)!r} cannot be read: {problem.strerror}.",
+                hint="Make it readable for this user.",
+            ) from None
         if len(key) != 32:
             raise StateError(
-                f"{str(path)!r} is not a key of priste. Restore it from a copy; without it, what "
-                "was released before cannot be recognised."
+                f"{str(path)!r} is not a key of priste",
+                hint="Restore it from a copy; without it, what was released before cannot be "
+                "recognised.",
             )
         return cls(key)
 

@@ -107,13 +107,14 @@ class Register:
                     raise
         except sqlite3.OperationalError as problem:
             raise StateError(
-                f"The register {str(self._file)!r} cannot be used: {problem}. Is another run at "
-                "work, or the disk full? Nothing was drawn; try again."
+                f"The register {str(self._file)!r} cannot be used: {problem}",
+                hint="Is another run at work, or the disk full? Nothing was drawn; try again.",
             ) from None
         except (sqlite3.Error, UnicodeError):  # its messages quote the file
             raise StateError(
-                f"The register {str(self._file)!r} is damaged. Restore it from a copy; without it, "
-                "what was released before cannot be recognised."
+                f"The register {str(self._file)!r} is damaged",
+                hint="Restore it from a copy; without it, what was released before cannot be "
+                "recognised.",
             ) from None
 
 

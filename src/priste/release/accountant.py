@@ -11,7 +11,7 @@ import copy
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -60,6 +60,7 @@ class MechanismCache:
 
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,6 +325,28 @@ class AccountantState:
                 left = np.flatnonzero(verdict)
                 verdict[left] = quantifier.passes(likelihoods[:, left], guarantee)
         return verdict
+
+    def passes_with_constant(
+        self, likelihoods: Floats, limits: Sequence[Guarantee]
+    ) -> Callable[[Integers, Floats], Booleans]:
+        """Return what says whether likelihoods (m, k) with a constant added keep the limits.
+
+        As :meth:`passes`, of the columns at some places and an amount for each; for searching.
+        """
+        searches = [
+            quantifier.passes_with_constant(likelihoods, limit)
+            for quantifier, limit in zip(self._quantifiers, limits, strict=True)
+        ]
+
+        def passes(places: Integers, amounts: Floats) -> Booleans:
+            verdict = np.ones(len(places), dtype=bool)
+            for search in searches:
+                left = np.flatnonzero(verdict)
+                if left.size:
+                    verdict[left] = search(places[left], amounts[left])
+            return verdict
+
+        return passes
 
     def verdicts(self, likelihood: Floats) -> tuple[bool, ...]:
         """Return per event whether one likelihood (m,) keeps its guarantee; doubt is False."""

@@ -1,8 +1,7 @@
 """What a person looks at: the HTML report and its figures."""
 
 from priste.report.assembly import stream_report, uncalibrated_releases
-from priste.report.figures import figures_of, save_figures
-from priste.report.outline import read_outline
+from priste.report.figures import save_figures
 from priste.report.page import render, write_html
 from priste.report.run_reports import MOST_SHOWN, choose_ledgers, is_short, run_reports
 from priste.report.stream_report import EventTrack, StreamReport
@@ -12,9 +11,7 @@ __all__ = [
     "EventTrack",
     "StreamReport",
     "choose_ledgers",
-    "figures_of",
     "is_short",
-    "read_outline",
     "render",
     "run_reports",
     "save_figures",

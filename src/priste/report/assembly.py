@@ -11,7 +11,6 @@ from priste.errors import InvalidParameter
 from priste.policy import Policy, explain_policy
 from priste.randomness import BitSource, Seed
 from priste.release import Ledger, Uncalibrated
-from priste.report.outline import Line
 from priste.report.stream_report import EventTrack, StreamReport
 from priste.report.strip import strip_of
 from priste.results import (
@@ -51,7 +50,6 @@ def stream_report(
     uncalibrated: Ledger | None = None,
     show_truth: bool = False,
     own_places: bool = False,
-    outline: tuple[Line, ...] = (),
     any_prior: bool = True,
     on_event: OnEvent | None = None,
 ) -> StreamReport:
@@ -61,14 +59,17 @@ def stream_report(
     ``uncalibrated``, a stream of :func:`uncalibrated_releases`, what the mechanism without a
     calibrator would have revealed. The true path itself is in it only with ``show_truth``.
     ``own_places`` tells that the regions of the policy are where this user lives or goes.
-    ``outline`` is drawn on its maps; see :func:`~priste.report.outline.read_outline`. Without
-    ``any_prior`` it does not tell what adversaries with any prior learn, which takes long on large
-    maps.
+    Without ``any_prior`` it does not tell what adversaries with any prior learn, which takes long
+    on large maps.
     """
     if truth is not None:
         check_same_steps(truth, releases)
     if show_truth and truth is None:
-        raise InvalidParameter("To show the truth, give it: the file that was protected.")
+        raise InvalidParameter(
+            "must be given to be shown: the file that was protected",
+            parameter="truth",
+            owner="stream_report",
+        )
     guarded = audit_releases(policy, releases, beside=any_prior, on_event=on_event)
     alone = {} if uncalibrated is None else audit_releases(policy, uncalibrated, beside=False)
     # One event stands for all: it takes as long again for every other model.
@@ -129,7 +130,6 @@ def stream_report(
         truth=cells_of(truth) if show_truth and truth is not None else None,
         step_hours=line.step.total_seconds() / 3600,
         population=None if truth is None else policy.population,
-        outline=outline,
         continued=bool(releases.past),
     )
 

@@ -144,7 +144,6 @@ def _draw_panel(axes: Axes, view: MapView, panel: Panel) -> None:
 
     for layer in (*view.backdrop, *panel.layers):
         _draw_cells(axes, layer)
-    axes.add_collection(LineCollection(list(view.lines), colors=QUIET, linewidths=0.8))
     for region in view.regions:
         edges = [[(x, y), (x, y + 1) if down else (x + 1, y)] for x, y, down in region.edges]
         axes.add_collection(LineCollection(edges, colors=_ink(region.number), linewidths=2))
@@ -224,7 +223,10 @@ def save_figures(
     unknown = sorted(set(formats) - {"png", "pdf", "svg"})
     if unknown:
         raise InvalidParameter(
-            f"The 'formats' of save_figures must be among png, pdf, svg. Got {unknown}."
+            "must be among png, pdf, svg",
+            parameter="formats",
+            owner="save_figures",
+            got=f"{unknown}",
         )
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)

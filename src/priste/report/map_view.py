@@ -1,7 +1,7 @@
 """Maps as plain values: what was released and, if asked, the truth, side by side.
 
 All panels of a map show the same part of it, with coordinates at the edges, a scale bar, the named
-regions, an outline of the user's own and where people are. Positions are in cells
+regions and where people are. Positions are in cells
 from the north-west corner of the part shown; labels are in percent of it, so that they stay text
 of the page.
 """
@@ -20,8 +20,6 @@ from priste.report.charts import NICE, Mark, Scale
 from priste.results.wording import degrees
 
 Floats = NDArray[np.float64]
-Polyline = Sequence[tuple[float, float]]
-"""Positions in km east and north of the map's corner."""
 
 SHADES = 5
 """How many shades tell counts apart."""
@@ -117,7 +115,6 @@ class MapView:
     rows_shown: range
     columns_shown: range
     backdrop: tuple[Layer, ...]
-    lines: tuple[tuple[tuple[float, float], ...], ...]
     regions: tuple[Outline, ...]
     labels: tuple[Label, ...]
     across: tuple[Mark, ...]
@@ -125,12 +122,6 @@ class MapView:
     bar_width: float
     bar_words: str
     panels: tuple[Panel, ...] = ()
-
-    @property
-    def outline(self) -> str:
-        """The lines drawn for context, as a path of SVG."""
-        drawn = ("L".join(f"{x:.2f} {y:.2f}" for x, y in line) for line in self.lines)
-        return "".join(f"M{line}" for line in drawn)
 
     @property
     def columns(self) -> int:
@@ -153,13 +144,7 @@ class MapDrawing:
         self._regions = regions
         self._window = _window(grid, [*seen, *(c for cells in regions.values() for c in cells)])
 
-    def view(
-        self,
-        panels: Sequence[Panel],
-        *,
-        population: Floats | None = None,
-        outline: Sequence[Polyline] = (),
-    ) -> MapView:
+    def view(self, panels: Sequence[Panel], *, population: Floats | None = None) -> MapView:
         """Return the map with these panels."""
         rows, columns = self._window
         width = len(columns) * self._grid.cell_size
@@ -168,7 +153,6 @@ class MapDrawing:
             rows_shown=rows,
             columns_shown=columns,
             backdrop=() if population is None else self.shaded(population, "people"),
-            lines=tuple(self._line(line) for line in outline),
             regions=tuple(
                 Outline(name, number, self._border(cells))
                 for number, (name, cells) in enumerate(self._regions.items())
@@ -250,11 +234,6 @@ class MapDrawing:
             if cell + wide not in inside:
                 parts.append((x, y, False))
         return tuple(parts)
-
-    def _line(self, line: Polyline) -> tuple[tuple[float, float], ...]:
-        rows, columns = self._window
-        side = self._grid.cell_size
-        return tuple((x / side - columns.start, rows.stop - y / side) for x, y in line)
 
     def _labels(self) -> tuple[Label, ...]:
         """Place each region's name above it, below or beside; where all is taken, nowhere."""

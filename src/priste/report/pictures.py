@@ -83,7 +83,7 @@ def stream_map(report: StreamReport) -> MapView:
     panels = [_panel(drawing, report.released, "What was released", "released")]
     if report.truth is not None:
         panels.insert(0, _panel(drawing, report.truth, "Where the user was", "true"))
-    return drawing.view(panels, population=report.population, outline=report.outline)
+    return drawing.view(panels, population=report.population)
 
 
 def _panel(drawing: MapDrawing, cells: Sequence[int | None], title: str, style: str) -> Panel:
@@ -135,7 +135,7 @@ def _learners(report: StreamReport, tracks: Sequence[EventTrack]) -> MapView | N
     drawing = MapDrawing(report.grid, sorted(weights), report.regions)
     words = "Those who learn most think that the user began at the marked places."
     panel = Panel("Who learns most", words, (), drawing.dots(weights, words))
-    return drawing.view([panel], population=report.population, outline=report.outline)
+    return drawing.view([panel], population=report.population)
 
 
 def learners_words(report: StreamReport, card: EventCard) -> str:

@@ -8,7 +8,6 @@ from priste.errors import InvalidParameter, LedgerError, TraceError
 from priste.policy import Policy, PolicyOf
 from priste.release import Ledger
 from priste.report.assembly import cells_of, stream_report, uncalibrated_releases
-from priste.report.outline import Line
 from priste.report.stream_report import StreamReport
 from priste.results import RunSummary, TrueSteps, any_prior_work, policy_of_ledger, true_steps
 from priste.results.audits import begin_of_stream
@@ -31,7 +30,6 @@ def run_reports(
     of_user: PolicyOf | None = None,
     seed: int | None = None,
     show_truth: bool = False,
-    outline: tuple[Line, ...] = (),
     any_prior: bool | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> list[StreamReport]:
@@ -42,7 +40,11 @@ def run_reports(
     they must not be published.
     """
     if show_truth and traces is None:
-        raise InvalidParameter("To show true points, give the protected file with --input.")
+        raise InvalidParameter(
+            "must be given to show true points: the protected file",
+            parameter="traces",
+            owner="run_reports",
+        )
     if any_prior is None:
         any_prior = is_short(policy, ledgers)
     whose = of_user or (lambda user: policy)
@@ -61,7 +63,6 @@ def run_reports(
                 else uncalibrated_releases(own, cells_of(truth), seed),
                 show_truth=show_truth,
                 own_places=of_user is not None,
-                outline=outline,
                 any_prior=any_prior,
                 on_event=None if on_progress is None else _of(on_progress, number, len(ledgers)),
             )
@@ -91,7 +92,10 @@ def choose_ledgers(
         wanted = [user or None for user in users]
         missing = [str(user) for user in wanted if user not in ledgers]
         if missing:
-            raise LedgerError(f"Nothing was released for {', '.join(missing)}.")
+            raise LedgerError(
+                f"Nothing was released for {', '.join(missing)}.",
+                hint="Are names written as they are in the ledger?",
+            )
         return {user: ledgers[user] for user in wanted}
     if most is None or len(ledgers) <= most:
         return dict(ledgers)
@@ -118,8 +122,8 @@ def _truths(
     missing = [str(user) for user in ledgers if user not in found]
     if missing:
         raise TraceError(
-            f"{traces.source.root.name} holds no fixes of {', '.join(missing)[:200]}. "
-            "Give the file that was protected."
+            f"{traces.source.root.name} holds no fixes of {', '.join(missing)[:200]}",
+            hint="Give the file that was protected.",
         )
     return found
 

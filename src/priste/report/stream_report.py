@@ -91,7 +91,7 @@ class StreamReport:
     the guarantee is against. ``usefulness`` and its ``strip`` of days are there when the truth was
     at hand, and so is ``population`` (m,), where people are: it may be made from traces of others.
     ``own_places`` says that ``regions`` are the user's own, which is as telling as where they
-    were. ``outline`` holds lines in km, for context. ``continued`` says that the stream goes on
+    were. ``continued`` says that the stream goes on
     from releases of earlier runs.
     """
 
@@ -113,7 +113,6 @@ class StreamReport:
     step_hours: float = 1.0
     own_places: bool = False
     population: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
-    outline: tuple[tuple[tuple[float, float], ...], ...] = field(default=(), repr=False)
     continued: bool = False
 
     def __post_init__(self) -> None:
@@ -128,8 +127,10 @@ class StreamReport:
         wrong = {name: length for name, length in lengths.items() if length != steps}
         if wrong:
             raise InvalidParameter(
-                f"The sequences of a StreamReport must have one entry per step, {steps}. "
-                f"Got {wrong}."
+                f"must be as many as all other sequences have entries, {steps}",
+                parameter="times",
+                owner="StreamReport",
+                got=f"{wrong}",
             )
 
     @property

@@ -12,7 +12,7 @@ from priste.results.audits import (
     policy_of_ledger,
     released_cells,
 )
-from priste.results.evaluation import Distances, Evaluation, Measures, evaluate
+from priste.results.evaluation import Evaluation, evaluate
 from priste.results.other_adversaries import other_adversaries
 from priste.results.policy_audits import (
     PolicyAudit,
@@ -44,9 +44,7 @@ __all__ = [
     "PRISTE",
     "UNCALIBRATED",
     "AnyPriorLeakage",
-    "Distances",
     "Evaluation",
-    "Measures",
     "OffMap",
     "PersonErrors",
     "PolicyAudit",

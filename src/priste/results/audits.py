@@ -68,12 +68,12 @@ class StreamColumns:
         release = releases[step]
         if release.step != step:
             raise InvalidParameter(
-                f"A stream must hold the steps 0, 1, 2, … in order. Step {step} is missing."
+                "A stream must hold the steps 0, 1, 2, … in order", hint=f"Step {step} is missing."
             )
         if release.cell is not None and not 0 <= release.cell < self._mechanism.outputs:
             raise InvalidParameter(
-                f"The release of step {step} is not an output of this policy's mechanism. "
-                "Was it made under another policy?"
+                f"The release of step {step} is not an output of this policy's mechanism",
+                hint="Was it made under another policy?",
             )
         column = _column(self._state, releases, step)
         if self._mechanism.uses_belief:
@@ -100,8 +100,9 @@ def _column(
     cells = state.mechanism.grid.size
     if len(stored) != cells:
         raise InvalidParameter(
-            f"The ledger's likelihood of step {step} is about {len(stored)} cells, the map of this "
-            f"policy has {cells}. Was it made under another policy?"
+            f"The ledger's likelihood of step {step} is about {len(stored)} cells, the map "
+            f"of this policy has {cells}",
+            hint="Was it made under another policy?",
         )
     return stored
 
@@ -183,7 +184,8 @@ def audit_releases(
     if releases.event_names != tuple(policy.events):
         raise InvalidParameter(
             f"The ledger is about {', '.join(releases.event_names)}, the policy about "
-            f"{', '.join(policy.events)}. Give the policy that the releases were made under."
+            f"{', '.join(policy.events)}",
+            hint="Give the policy that the releases were made under.",
         )
     past, begun, columns = _whole_stream(policy, releases)
     found = {}
@@ -194,10 +196,10 @@ def audit_releases(
         if step is not None:
             raise InvalidParameter(
                 f"The ledger says that step {step} brought the leakage about {name!r} to "
-                f"{ledger[step]:.6g}; under this policy it is {audited.leakage[step]:.6g}. The "
-                "ledger belongs to another policy, to a person whose own days were guarded "
-                "against (give the protected file, --input) or who has personal places "
-                "(--places), or it was changed."
+                f"{ledger[step]:.6g}; under this policy it is {audited.leakage[step]:.6g}",
+                hint="The ledger belongs to another policy, to a person whose own days were "
+                "guarded against (give the protected file, --input) or who has personal places "
+                "(--places), or it was changed.",
             )
         found[name] = replace(audited, leakage=ledger)
         if on_event is not None:
@@ -366,7 +368,9 @@ def columns_of_cells(
     mechanism.with_budget(level)  # says what is wrong with a budget before any work is done
     places = mechanism.output_cells()
     if places is None or list(places) != list(range(policy.grid.size)):
-        raise InvalidParameter("Only a mechanism whose outputs are the map's cells can be audited.")
+        raise InvalidParameter(
+            "must have the map's cells as outputs", parameter="mechanism", owner="audit_cells"
+        )
     unknown = (0.0,) * len(policy.events)
     releases = [Release(step, cell, level, unknown, 1) for step, cell in enumerate(cells)]
     return columns_of_releases(policy, releases)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from priste.arguments import check_int, is_int
-from priste.errors import InvalidParameter
+from priste.errors import InvalidParameter, NoValue
 from priste.events import Event, Guarded, Secret, near_events, near_reach
 from priste.maps import Grid, best_constant, kilometres
 from priste.randomness import BitSource, bit_source
@@ -200,7 +200,7 @@ def evaluate(
         )
         if not both:
             raise InvalidParameter(
-                "The 'truth' and the 'released' of evaluate have no user in common."
+                "must have a user in common with 'truth'", parameter="released", owner="evaluate"
             )
     if policy is not None:
         if not (_are_traces(truth) and _are_traces(released)):
@@ -216,8 +216,10 @@ def evaluate(
     else:
         if not isinstance(grid, Grid):
             raise InvalidParameter(
-                "evaluate() needs the 'grid' that its cells are of. Got "
-                f"{type(grid).__name__}. Only traces carry positions of their own."
+                "must be the map that the cells are of: only traces carry positions of their own",
+                parameter="grid",
+                owner="evaluate",
+                value=type(grid),
             )
         true_paths, told = _people(truth, grid, "truth"), _people(released, grid, "released")
     noise = None if uncalibrated is None else _people(uncalibrated, grid, "uncalibrated")
@@ -244,8 +246,9 @@ def evaluate_paths(
     wanted = sum(int((path.cells >= 0).sum()) for path in truth)
     if not compared:
         raise InvalidParameter(
-            "evaluate() found no step with both a true and a released cell: there is nothing to "
-            "compare. Check that both are of the same clock and map."
+            "evaluate() found no step with both a true and a released cell: there is "
+            "nothing to compare",
+            hint="Check that both are of the same clock and map.",
         )
     near = [near_events(len(path.cells), events, near_steps) for path in truth]
     there = [path.cells[kept] for path, kept in zip(truth, pairs, strict=True)]
@@ -380,7 +383,7 @@ def _people(given: Any, grid: Grid, name: str) -> list[Path]:
     else:
         people = list(given)
     if not people:
-        raise InvalidParameter(f"The '{name}' of evaluate is empty. Give at least one person.")
+        raise InvalidParameter("must hold at least one person", parameter=name, owner="evaluate")
     return [
         Path.at_centres(
             _cells(each.cells if isinstance(each, StepCells) else each, grid, name), grid
@@ -402,8 +405,11 @@ def _cells(cells: Any, grid: Grid, name: str) -> Integers:
     ):
         # The value stays out of the message: it may be where somebody was.
         raise InvalidParameter(
-            f"The '{name}' of evaluate must hold cells 0 to {grid.size - 1} of the grid, or None "
-            "where there is none. Got something else; cell_at() of the grid finds cells."
+            f"must hold cells 0 to {grid.size - 1} of the grid, or None where there is none",
+            parameter=name,
+            owner="evaluate",
+            value=NoValue.SECRET,
+            hint="cell_at() of the grid finds cells.",
         )
     return np.array(path, dtype=np.int64)
 
@@ -412,8 +418,10 @@ def _check_alike(truth: Sequence[Path], others: Sequence[Path], name: str) -> No
     mine, theirs = ([len(path.cells) for path in each] for each in (truth, others))
     if mine != theirs:
         raise InvalidParameter(
-            f"The 'truth' and the '{name}' of evaluate must be of the same people and steps. Got "
-            f"{len(mine)} and {len(theirs)} people with {sum(mine)} and {sum(theirs)} steps."
+            "must be of the people and steps of 'truth'",
+            parameter=name,
+            owner="evaluate",
+            got=f"{len(mine)} and {len(theirs)} people with {sum(mine)} and {sum(theirs)} steps",
         )
 
 
@@ -434,14 +442,20 @@ def _paths_of_traces(
     for name, given in (("truth", truth), ("released", released)):
         if not _are_traces(given):
             raise InvalidParameter(
-                "evaluate() compares traces with traces and cells with cells. The "
-                f"'{name}' is {type(given).__name__}."
+                "must be traces where the other is, or cells where it is",
+                parameter=name,
+                owner="evaluate",
+                value=type(given),
             )
     true, told = ({trace.user: trace for trace in _listed(given)} for given in (truth, released))
     if set(true) != set(told):
         raise InvalidParameter(
-            "The 'truth' and the 'released' of evaluate must be of the same users. Got "
-            f"{len(true)} and {len(told)} users, {len(set(true) & set(told))} of them in both."
+            "must be of the users of 'truth'",
+            parameter="released",
+            owner="evaluate",
+            got=(
+                f"{len(true)} and {len(told)} users, {len(set(true) & set(told))} of them in both"
+            ),
         )
     plane = _covering(list(true.values())) if grid is None else grid
     users = sorted(true, key=repr)

@@ -175,11 +175,13 @@ def assumed_mechanism(
 def _refuse_calibrated(policy: Policy, name: str) -> None:
     """Refuse to judge by plain noise what a calibrator of this policy may have released."""
     raise InvalidParameter(
-        f"All positions of {name} are centres of the policy's cells, as protect releases them, and "
-        f"the calibrator of the policy is {policy.calibrator.describe()['kind']!r}. Judged as "
-        "plain noise they would seem to reveal far more, or less, than they do. Audit the ledger "
-        "that protect wrote beside them. If they do come from the mechanism without a "
-        "calibrator, say so (--mechanism policy, or mechanism='policy')."
+        f"All positions of {name} are centres of the policy's cells, as protect "
+        "releases them, and the calibrator of the policy is "
+        f"{policy.calibrator.describe()['kind']!r}",
+        hint="Judged as plain noise they would seem to reveal far more, or less, than they "
+        "do. Audit the ledger that protect wrote beside them. If they do come from the "
+        "mechanism without a calibrator, say so (--mechanism policy, or "
+        "mechanism='policy').",
     )
 
 
@@ -268,7 +270,10 @@ def audit_traces(
         if on_audited is not None:
             on_audited(number, number)
     if not found:
-        raise InvalidParameter(f"{name} holds no fixes of {', '.join(users)}.")
+        raise InvalidParameter(
+            f"{name} holds no fixes of {', '.join(users)}.",
+            hint="Are names written as they are there?",
+        )
     return _with_other_models(
         PolicyAudit(
             policy,

@@ -172,8 +172,8 @@ def check_same_steps(truth: TrueSteps, ledger: Ledger) -> None:
     """Raise InvalidParameter for a truth that is not as long as the stream."""
     if len(truth) != len(ledger):
         raise InvalidParameter(
-            f"The truth has {len(truth)} steps and the stream {len(ledger)}. "
-            "Are they of the same user and policy?"
+            f"The truth has {len(truth)} steps and the stream {len(ledger)}",
+            hint="Are they of the same user and policy?",
         )
 
 

@@ -30,7 +30,7 @@ class TrueSteps:
     """The truth of each step: the cell (T,), ``NONE`` without one, and the position (T, 2) in km.
 
     ``places`` are the fixes nearest to the middle of each step, on the plane of the map; nan where
-    a step has no fix, also where its cell was interpolated. ``off_map`` (T,) says which of the
+    a step has no fix. ``off_map`` (T,) says which of the
     fixes lie off the map.
     """
 

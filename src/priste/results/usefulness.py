@@ -42,9 +42,6 @@ FAR, NEAR = range(2)
 FINE = 4
 """Positions of many people are kept as counts in cells of 1/FINE of the side of a cell."""
 
-RANDOM_POINTS = 4
-"""A point drawn anywhere in a cell is measured at RANDOM_POINTS² places of the cell."""
-
 CURVE_KM = np.concatenate([np.arange(0, 2, 0.025), np.arange(2, 20, 0.25), np.arange(20, 501, 5)])
 """The distances at which the share of releases within them is known."""
 
@@ -229,14 +226,13 @@ def _measured(
     both = np.flatnonzero(truth.known & (truth.cells != NONE) & (told != NONE) & ~beyond)
     near = near_steps(policy, len(truth))[both]
     places, cells = truth.places[both], truth.cells[both]
-    offsets = _offsets(grid.cell_size, policy.points == "random")
-    apart = _apart(places, grid.centers[told[both]], offsets)
+    apart = _hypot(grid.centers[told[both]] - places)
     between = kilometres(grid, cells, told[both])[:, None]
-    weights = np.full(apart.shape, 1.0 / len(offsets))
     errors = np.full(len(truth), np.nan)
-    errors[both] = apart.mean(axis=1)
+    errors[both] = apart
+    apart = apart[:, None]
     person = PersonErrors(
-        Sums.over(apart, weights, between, near, grid.cell_size, curve=curve),
+        Sums.over(apart, np.ones_like(apart), between, near, grid.cell_size, curve=curve),
         _uncalibrated(policy, places, cells, near, curve=curve),
         _fine(grid, places, near),
         OffMap(
@@ -246,19 +242,6 @@ def _measured(
         ),
     )
     return person, errors
-
-
-def _offsets(side: float, random: bool) -> Floats:
-    """Return (k, 2) where in a cell the released point may be, from its centre, in km."""
-    if not random:
-        return np.zeros((1, 2))
-    along = side * ((np.arange(RANDOM_POINTS) + 0.5) / RANDOM_POINTS - 0.5)
-    return np.stack(np.meshgrid(along, along), axis=-1).reshape(-1, 2)
-
-
-def _apart(places: Floats, centers: Floats, offsets: Floats) -> Floats:
-    """Return (n, k) km from each place to its cell's centre moved by each offset."""
-    return _hypot(centers[:, None, :] + offsets[None, :, :] - places[:, None, :])
 
 
 def _uncalibrated(

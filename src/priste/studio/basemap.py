@@ -23,39 +23,26 @@ LARGEST_TILE = 8_000_000
 _MEDIA = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp", "AVIF": "image/avif"}
 
 
-class Basemap:
-    """One file; see :func:`open_basemap`."""
-
-    def describe(self) -> dict[str, Any]:
-        """Return what the page needs to know to draw it."""
-        raise NotImplementedError
-
-    def features(self) -> bytes | None:
-        """Return all of it as GeoJSON, None if it comes in tiles."""
-        return None
-
-    def tile(self, zoom: int, column: int, row: int) -> tuple[bytes, str] | None:
-        """Return a tile and its media type; None if there is none."""
-        return None
-
-
-class GeoJsonMap(Basemap):
+class GeoJsonMap:
     """A GeoJSON file, as it is."""
 
     def __init__(self, path: Path) -> None:
         if path.stat().st_size > LARGEST_GEOJSON:
             raise InvalidParameter(
-                f"The basemap {path.name} is larger than {LARGEST_GEOJSON / 1e6:.0f} MB. Cut out "
-                "the town, or make a PMTiles file of it."
+                f"The basemap {path.name} is larger than {LARGEST_GEOJSON / 1e6:.0f} MB",
+                hint="Cut out the town, or make a PMTiles file of it.",
             )
         self._content = path.read_bytes()
         try:
             found = json.loads(self._content)
         except (ValueError, RecursionError):
-            raise InvalidParameter(f"The basemap {path.name} is not GeoJSON.") from None
+            raise InvalidParameter(
+                f"The basemap {path.name} is not GeoJSON.", hint="Is it the right file?"
+            ) from None
         if not isinstance(found, dict) or found.get("type") not in ("FeatureCollection", "Feature"):
             raise InvalidParameter(
-                f"The basemap {path.name} must be a GeoJSON Feature or FeatureCollection."
+                f"The basemap {path.name} must be a GeoJSON Feature or FeatureCollection.",
+                hint="Is it the right file?",
             )
 
     def describe(self) -> dict[str, Any]:
@@ -66,8 +53,11 @@ class GeoJsonMap(Basemap):
         """Return the file."""
         return self._content
 
+    def tile(self, zoom: int, column: int, row: int) -> None:
+        """Return nothing: all of it is in the file."""
 
-class PmtilesMap(Basemap):
+
+class PmtilesMap:
     """A PMTiles archive of images or of vector tiles."""
 
     def __init__(self, path: Path) -> None:
@@ -80,10 +70,15 @@ class PmtilesMap(Basemap):
                 self._reader: Any = archives.Reader(archives.MmapSource(file))
             self._header = self._reader.header()
         except Exception:
-            raise InvalidParameter(f"The basemap {path.name} is not a PMTiles archive.") from None
+            raise InvalidParameter(
+                f"The basemap {path.name} is not a PMTiles archive.", hint="Is it the right file?"
+            ) from None
         self._type = self._header["tile_type"].name
         if self._type not in _MEDIA and self._type != "MVT":
-            raise InvalidParameter(f"The basemap {path.name} holds tiles of an unknown kind.")
+            raise InvalidParameter(
+                f"The basemap {path.name} holds tiles of an unknown kind.",
+                hint="Take images or vector tiles (MVT).",
+            )
 
     def describe(self) -> dict[str, Any]:
         """Return the kind, the zooms and the bounds."""
@@ -96,6 +91,9 @@ class PmtilesMap(Basemap):
             "bounds": [header[end] / 1e7 for end in ends],
         }
         return found if self._type == "MVT" else {**found, "media_type": _MEDIA[self._type]}
+
+    def features(self) -> None:
+        """Return nothing: it comes in tiles."""
 
     def tile(self, zoom: int, column: int, row: int) -> tuple[bytes, str] | None:
         """Return the image of a tile, or the GeoJSON of a vector tile; None where there is none."""
@@ -142,7 +140,9 @@ def geojson_of_tile(tile: bytes, zoom: int, column: int, row: int) -> bytes:
         found = {"type": "FeatureCollection", "features": features}
         return json.dumps(found, separators=(",", ":"), allow_nan=False).encode()
     except (DecodeError, ArithmeticError, AssertionError, IndexError, ValueError, RecursionError):
-        raise InvalidParameter("A tile of the basemap is damaged.") from None
+        raise InvalidParameter(
+            "A tile of the basemap is damaged.", hint="Take it from its source again."
+        ) from None
 
 
 def _unpacked(packed: bytes) -> bytes:
@@ -151,18 +151,32 @@ def _unpacked(packed: bytes) -> bytes:
         try:
             found = file.read(LARGEST_TILE + 1)
         except (OSError, EOFError, zlib.error):
-            raise InvalidParameter("A tile of the basemap is damaged.") from None
+            raise InvalidParameter(
+                "A tile of the basemap is damaged.", hint="Take it from its source again."
+            ) from None
     if len(found) > LARGEST_TILE:
-        raise InvalidParameter("A tile of the basemap is too large.")
+        raise InvalidParameter(
+            "A tile of the basemap is too large.", hint="Make its file with smaller tiles."
+        )
     return found
+
+
+Basemap = GeoJsonMap | PmtilesMap
 
 
 def open_basemap(path: Path) -> Basemap:
     """Open the file of a basemap; InvalidParameter in words for anything else."""
     if not path.is_file():
-        raise InvalidParameter(f"There is no basemap {str(path)!r}.")
+        raise InvalidParameter(
+            "must be a file that is there", parameter="basemap", owner="studio", value=str(path)
+        )
     if path.suffix.lower() == ".pmtiles":
         return PmtilesMap(path)
     if path.suffix.lower() in (".geojson", ".json"):
         return GeoJsonMap(path)
-    raise InvalidParameter(f"A basemap is a .pmtiles or a .geojson file. Got {path.name!r}.")
+    raise InvalidParameter(
+        "must be a .pmtiles or a .geojson file",
+        parameter="basemap",
+        owner="studio",
+        value=path.name,
+    )

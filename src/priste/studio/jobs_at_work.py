@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from priste.atomic_files import scratch_folder
 from priste.audit.estimates import Estimate
-from priste.forecast import Cost, Metres, Row, refined_forecast
+from priste.forecast import Cost, Metres, Row, model_costs, refined_forecast
 from priste.forecast.simulated_people import OpenedTrace
 from priste.policy import Policy
 from priste.quantify import KnownPrior, Leakage, Quantifier
@@ -80,17 +80,23 @@ def forecast(order: ForecastOrder, tell: Tell) -> Made:
     on_trace = bool(OpenedTrace.of(policy.for_user(order.trace), order.trace).released.any())
     whom = "your own days" if on_trace else "people drawn from the model"
 
-    def tried(done: int, total: int, _: float) -> None:
+    def tried(done: int, total: int) -> None:
         words = f"trying it on {whom}: {done} of {total} releases"
         tell("progress", {"done": done, "total": total, "words": words})
 
     found: dict[str, Any] = {}
     before: Cost | None = None
+    rows: list[Row] = []
     trace = order.trace if on_trace else None
     # The same seed for every setting: two settings differ by what they do, not by the draws.
     for row in refined_forecast(policy, trace=trace, runs=order.runs, on_trial=tried):
-        found = _foretold(row) | {"is_stable": is_stable(row.cost, before)}
-        before = row.cost
+        if row.without is None:
+            rows = [row]
+            found = _foretold(row) | {"is_stable": is_stable(row.cost, before)}
+            before = row.cost
+        else:
+            rows.append(row)
+            found |= {"is_stable": True, "models": model_costs(rows)}
         tell("estimate", found)
     return found | {"is_stable": True}, None
 
@@ -104,6 +110,7 @@ def _foretold(row: Row) -> dict[str, Any]:
         "runs": cost.runs,
         "sentence": foretold_words(cost),
         "basis": row.basis(),
+        "models": [],
     }
 
 
@@ -253,8 +260,6 @@ def export(order: ExportOrder, tell: Tell) -> Made:
                 {user: [release.cell for release in made.ledger]},
                 own.timeline,
                 own.grid,
-                point=own.points,
-                rng=made.order.seed,
             )
             content = _files_of(target)
         elif order.what == "ledger":

@@ -12,13 +12,12 @@ from typing import Any, Literal
 from priste.errors import PolicyError, PristeError
 from priste.policy import Document, Policy
 from priste.policy.draft.text import drafted
-from priste.policy.town_policy import RESIDENTS, town_policy
+from priste.policy.town_policy import build_town, town_policy
 from priste.studio.policies import Policies
 from priste.studio.setting import carried_of, mistakes, policy_text
 from priste.studio.wire import Refused
 from priste.studio.worker import bound_memory
-from priste.traces import ReadingReport, Trace, Traces, read_traces, write_traces
-from priste.traces.town import ada, residents
+from priste.traces import ReadingReport, Trace, Traces, read_traces
 from priste.workers import Said, Worker
 
 MOST_PEOPLE = 5_000
@@ -70,8 +69,7 @@ def open_town(folder: Path, policies: Policies) -> Source:
     folder.mkdir(mode=0o700, exist_ok=True)
     path = folder / "ada.csv"
     if not path.exists():
-        write_traces(residents(RESIDENTS), folder / "residents.csv")
-        write_traces([ada()], path)
+        build_town(folder)
     traces, draft = read_traces(path), town_policy()
     return _source("town", path, traces, _read(_Order(traces, path.name, None, draft)), policies)
 

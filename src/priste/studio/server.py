@@ -45,8 +45,8 @@ class Server:
             self._socket = socket.create_server((LOOPBACK, port), backlog=64)
         except OSError as problem:
             raise InvalidParameter(
-                f"The studio cannot listen on port {port}: {problem.strerror}. Choose another with "
-                "--port, or leave it out."
+                f"The studio cannot listen on port {port}: {problem.strerror}",
+                hint="Choose another with --port, or leave it out.",
             ) from None
         self._studio = studio
         self.port: int = self._socket.getsockname()[1]

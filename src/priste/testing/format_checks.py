@@ -12,7 +12,7 @@ import numpy as np
 from priste.errors import TraceError
 from priste.testing.required import NotConformant, require
 from priste.traces import Columns, Fix, Trace, TraceFormat
-from priste.traces.cleaning import ClockRange, clean
+from priste.traces.cleaning import clean
 from priste.traces.formats.contract import Head
 from priste.traces.reading_options import ReadingOptions
 from priste.traces.record_problems import Tally
@@ -71,7 +71,7 @@ def _walks(form: TraceFormat) -> list[Trace]:
 
 
 def _options() -> ReadingOptions:
-    return ReadingOptions(Columns(), UTC, ClockRange(), None)
+    return ReadingOptions(Columns(), UTC, None)
 
 
 def _written(form: TraceFormat, traces: Sequence[Trace], place: Path) -> bytes:
@@ -89,7 +89,7 @@ def _read(form: TraceFormat, data: bytes, place: Path) -> tuple[list[Trace], Tal
     source = Source(path, form.name, (SourceFile(path, path.name, user),))
     tally = Tally()
     read = form.users(source, _options(), tally)
-    traces = (clean(user, raw, ClockRange(), tally) for user, raw in read)
+    traces = (clean(user, raw, tally) for user, raw in read)
     return [trace for trace in traces if trace is not None], tally
 
 

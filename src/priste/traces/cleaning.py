@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.errors import InvalidParameter
 from priste.traces.fixes import Trace, microseconds
 from priste.traces.record_problems import Problem, Tally
 from priste.traces.zones import NO_TIME, UNREADABLE_TIME
@@ -67,23 +66,12 @@ class RawFixes:
         )
 
 
-@dataclass(frozen=True)
-class ClockRange:
-    """The instants a clock may honestly show: from ``earliest`` to before ``latest``."""
-
-    earliest: datetime = EARLIEST
-    latest: datetime = LATEST
-
-    def __post_init__(self) -> None:
-        if not microseconds(self.earliest) < microseconds(self.latest):
-            raise InvalidParameter(
-                "'earliest' must be before 'latest'. "
-                f"Got {self.earliest.isoformat()} and {self.latest.isoformat()}."
-            )
-
-
-def clean(user: str | None, raw: RawFixes, clock: ClockRange, tally: Tally) -> Trace | None:
+def clean(
+    user: str | None, raw: RawFixes, tally: Tally, earliest: datetime = EARLIEST
+) -> Trace | None:
     """Return the trace of a user's records, or None when no record can be used.
+
+    Clocks that show a time before ``earliest``, or from ``LATEST`` on, were wrong.
 
     A record is counted under the first problem it has, in this order: missing, unreadable,
     impossible time, missing position, impossible position, zero position; then, in the order of the
@@ -100,8 +88,8 @@ def clean(user: str | None, raw: RawFixes, clock: ClockRange, tally: Tally) -> T
 
     set_aside(raw.times == NO_TIME, Problem.MISSING_TIME)
     set_aside(raw.times == UNREADABLE_TIME, Problem.UNREADABLE_TIME)
-    early = raw.times < microseconds(clock.earliest)
-    set_aside(early | (raw.times >= microseconds(clock.latest)), Problem.IMPOSSIBLE_TIME)
+    early = raw.times < microseconds(earliest)
+    set_aside(early | (raw.times >= microseconds(LATEST)), Problem.IMPOSSIBLE_TIME)
     set_aside(np.isnan(lat) | np.isnan(lon), Problem.MISSING_POSITION)
     set_aside((np.abs(lat) > 90.0) | (np.abs(lon) > 180.0), Problem.IMPOSSIBLE_POSITION)
     set_aside((lat == 0.0) & (lon == 0.0), Problem.ZERO_POSITION)

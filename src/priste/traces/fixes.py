@@ -29,8 +29,11 @@ def microseconds(time: datetime) -> int:
     """
     if time.tzinfo is None or time.utcoffset() is None:
         raise InvalidParameter(
-            "A time must carry its zone. Got a datetime without one. "
-            "Give it tzinfo=datetime.UTC or a zoneinfo.ZoneInfo."
+            "must carry its zone",
+            parameter="time",
+            owner="a fix",
+            got="a datetime without one",
+            hint="Give it tzinfo=datetime.UTC or a zoneinfo.ZoneInfo.",
         )
     return (time.astimezone(UTC) - EPOCH) // _MICROSECOND
 
@@ -83,25 +86,35 @@ class Trace:
         lon = _frozen(self.lon, np.dtype(np.float64))
         if not (times.ndim == 1 and times.shape == lat.shape == lon.shape == until.shape):
             raise InvalidParameter(
-                "The times, lat, lon and until of a Trace must be arrays of one length. "
-                f"Got shapes {times.shape}, {lat.shape}, {lon.shape} and {until.shape}."
+                "must be as long as 'lat', 'lon' and 'until'",
+                parameter="times",
+                owner="Trace",
+                got=f"shapes {times.shape}, {lat.shape}, {lon.shape} and {until.shape}",
             )
         if times.size == 0:
-            raise InvalidParameter("A Trace needs at least one fix. Got none.")
+            raise InvalidParameter(
+                "must hold at least one fix", parameter="times", owner="Trace", got="none"
+            )
         if not np.all(times[1:] > times[:-1]):
             raise InvalidParameter(
-                "The times of a Trace must increase strictly. Some did not. "
-                "read_traces sorts a file and keeps one fix per instant."
+                "must increase strictly",
+                parameter="times",
+                owner="Trace",
+                hint="Some did not. read_traces sorts a file and keeps one fix per instant.",
             )
         if np.any(until < times) or np.any(until[:-1] >= times[1:]):
             raise InvalidParameter(
-                "Each stay of a Trace must end at or after its beginning and before the next fix. "
-                "Some did not. read_traces cuts stays that overlap."
+                "must end each stay at or after its beginning and before the next fix",
+                parameter="until",
+                owner="Trace",
+                hint="Some did not. read_traces cuts stays that overlap.",
             )
         if not (np.all(np.abs(lat) <= 90.0) and np.all(np.abs(lon) <= 180.0)):
             raise InvalidParameter(
-                "The positions of a Trace must be finite, with lat in [-90, 90] and lon in "
-                "[-180, 180] degrees. At least one was not."
+                "and 'lon' must be finite, in [-90, 90] and [-180, 180] degrees",
+                parameter="lat",
+                owner="Trace",
+                hint="At least one was not.",
             )
         for name, value in (("times", times), ("lat", lat), ("lon", lon), ("until", until)):
             object.__setattr__(self, name, value)
@@ -113,7 +126,10 @@ class Trace:
         users = {fix.user for fix in listed}
         if len(users) != 1:
             raise InvalidParameter(
-                f"A Trace holds the fixes of one user. Got fixes of {len(users)} users."
+                "must be of one user",
+                parameter="fixes",
+                owner="Trace.of",
+                got=f"fixes of {len(users)} users",
             )
         return cls(
             users.pop(),
@@ -222,11 +238,19 @@ class Trace:
 def _frozen(values: object, dtype: np.dtype[Any]) -> NDArray[Any]:
     array = np.asarray(values)
     if array.size and array.dtype.kind not in "iuf":
-        raise InvalidParameter(f"A Trace is made of numbers. Got {array.dtype} values.")
+        raise InvalidParameter(
+            "and its positions must be numbers",
+            parameter="times",
+            owner="Trace",
+            got=f"{array.dtype} values",
+        )
     if dtype.kind == "i" and array.size and array.dtype.kind == "f":
         raise InvalidParameter(
-            "The times of a Trace must be whole microseconds since 1970. Got floats. "
-            "Trace.of takes datetimes."
+            "must be whole microseconds since 1970",
+            parameter="times",
+            owner="Trace",
+            got="floats",
+            hint="Trace.of takes datetimes.",
         )
     if array.dtype == dtype and not array.flags.writeable:
         return array

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
 from pathlib import Path
 
 from priste.errors import TraceError
-from priste.traces.cleaning import LATEST, ClockRange, clean
+from priste.traces.cleaning import clean
 from priste.traces.fixes import Trace
-from priste.traces.formats.contract import Tables
 from priste.traces.formats.known import FORMATS
+from priste.traces.formats.table_formats import Tables
 from priste.traces.reading_options import Columns, ReadingOptions
 from priste.traces.record_problems import ReadingReport, Tally
 from priste.traces.source_search import find_source
@@ -47,7 +46,10 @@ class Traces(Iterable[Trace]):
             for _ in self:
                 pass
         if self._report is None:
-            raise TraceError(f"{self.source.root.name} was not read to its end.")
+            raise TraceError(
+                f"{self.source.root.name} was not read to its end.",
+                hint="Iterate over all of it first.",
+            )
         return self._report
 
     def know(self, report: ReadingReport) -> None:
@@ -71,22 +73,23 @@ class Traces(Iterable[Trace]):
         tables = FORMATS[self.format].tables
         if tables is None:
             raise TraceError(
-                f"{self.source.root.name} is no table, so it has no {wanted}. Tables are CSV and "
-                "Parquet files."
+                f"{self.source.root.name} is no table, so it has no {wanted}",
+                hint="Tables are CSV and Parquet files.",
             )
         return tables
 
     def __iter__(self) -> Iterator[Trace]:
         self.check_unchanged()
         tally = Tally()
-        for user, raw in FORMATS[self.format].users(self.source, self.reading, tally):
-            trace = clean(user, raw, self.reading.clock, tally)
+        known = FORMATS[self.format]
+        for user, raw in known.users(self.source, self.reading, tally):
+            trace = clean(user, raw, tally, known.earliest)
             if trace is not None:
                 yield trace
         self.check_unchanged()
         self._report = tally.report(self.source.root.name, self.format, self.source.owners)
         if not self._report.fixes:
-            raise TraceError(_no_fix(self._report))
+            raise TraceError(_no_fix(self._report), hint="Is it the right file?")
 
     def one(self) -> Trace:
         """Return the only trace; :class:`TraceError` when the source holds several users."""
@@ -94,7 +97,8 @@ class Traces(Iterable[Trace]):
         trace = next(found)
         if next(found, None) is not None:
             raise TraceError(
-                f"{self.source.root.name} holds the traces of several users. Take them one by one."
+                f"{self.source.root.name} holds the traces of several users",
+                hint="Take them one by one.",
             )
         return trace
 
@@ -102,8 +106,8 @@ class Traces(Iterable[Trace]):
         """Raise :class:`TraceError` when a file changed since the source was found."""
         if self.source.stamp() != self._stamp:
             raise TraceError(
-                f"{self.source.root.name} changed while it was being read. "
-                "Let it come to rest, then read it again."
+                f"{self.source.root.name} changed while it was being read",
+                hint="Let it come to rest, then read it again.",
             )
 
 
@@ -124,8 +128,6 @@ def read_traces(
     columns: Columns | Mapping[str, str] | None = None,
     zone: Zone | None = None,
     user: str | None = None,
-    earliest: datetime | None = None,
-    latest: datetime = LATEST,
 ) -> Traces:
     """Open a file, folder or zip archive of fixes; iterate for one :class:`Trace` per user.
 
@@ -135,8 +137,8 @@ def read_traces(
     Geolife and NMEA times are UTC by definition). ``user`` makes everything one user's;
     without it, each file of a folder is its own user unless it names users itself, or all are
     named by dates (:mod:`priste.traces.file_owners`); ``report.owners`` says which. Times
-    before ``earliest`` (by default the birth of GPS time, 1980-01-06, and for Geolife
-    April 2007, when its collection began) or not before ``latest`` are impossible.
+    before the birth of GPS time, 1980-01-06 (of Geolife before April 2007, when its collection
+    began), or after 2099 are impossible.
 
     Nothing is read before the first iteration but what tells the format. Raises
     :class:`TraceError` when the source cannot be what it is taken for.
@@ -144,6 +146,4 @@ def read_traces(
     settled = Columns.of(columns)
     place = None if zone is None else zone_of(zone)
     source = find_source(path, format, user)
-    if earliest is None:
-        earliest = FORMATS[source.format].earliest
-    return Traces(source, ReadingOptions(settled, place, ClockRange(earliest, latest), user))
+    return Traces(source, ReadingOptions(settled, place, user))

@@ -1,4 +1,4 @@
-"""How a source is to be read: the names of its columns, the zone of its clock, honest times."""
+"""How a source is to be read: the names of its columns, the zone of its clock."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass, fields, replace
 from datetime import tzinfo
 
 from priste.errors import InvalidParameter, TraceError
-from priste.traces.cleaning import ClockRange
 from priste.traces.zones import check_unit
 
 _UNIT = re.compile(r"[(\[][^()\[\]]*[)\]]")
@@ -96,14 +95,17 @@ class Columns:
         used = [name for name in settled.values() if name is not None]
         if len(set(used)) < len(used):
             raise TraceError(
-                f"The parts of a fix in {what} must be different columns. Got "
-                f"{', '.join(f'{part}={name}' for part, name in settled.items() if name)}."
+                f"must be different for the parts of a fix in {what}",
+                got=f"{', '.join((f'{part}={name}' for part, name in settled.items() if name))}",
+                parameter="columns",
             )
         if settled["lat"] is None or settled["lon"] is None:
             chosen = self.geometry or points[0]
             settled |= {"lat": None, "lon": None, "geometry": chosen}
             if chosen not in points:
-                raise TraceError(f"The column {chosen!r} of {what} holds no geometries.")
+                raise TraceError(
+                    f"must hold geometries: {chosen!r} of {what} does not", parameter="columns"
+                )
         return Columns(**settled, time_unit=self.time_unit, time_format=self.time_format)
 
     def _with_pairs(self, names: Sequence[str]) -> Columns:
@@ -129,7 +131,6 @@ class ReadingOptions:
 
     columns: Columns
     zone: tzinfo | None
-    clock: ClockRange
     user: str | None
 
 
@@ -165,7 +166,9 @@ def _settle(
     if wanted is not None:
         if list(names).count(wanted) != 1:
             times = "more than once" if wanted in names else "not"
-            raise TraceError(f"The column {wanted!r} for '{part}' is {times} in {what}. {has}")
+            raise TraceError(
+                f"The column {wanted!r} for '{part}' is {times} in {what}", hint=f"{has}"
+            )
         return wanted
     likely = [name for name in names if alias_of(name) == part]
     if part in ("date", "until") or (optional and not likely):

@@ -34,7 +34,7 @@ def find_source(path: str | Path, format_name: str | None, user: str | None) -> 
     if root.is_dir():
         return _source(root, _in_folder(root), chosen, user, f"The folder {root.name}")
     if not root.is_file():
-        raise TraceError(_nothing_at(root))
+        raise TraceError(_nothing_at(root), hint="Is the name right?")
     if root.suffix.lower() in ARCHIVES and zipfile.is_zipfile(root):
         return _source(root, _in_archive(root), chosen, user, f"The archive {root.name}")
     file = SourceFile(root, root.name, user)
@@ -72,13 +72,14 @@ def _in_archive(root: Path) -> list[SourceFile]:
         with zipfile.ZipFile(root) as archive:
             members = [each for each in archive.infolist() if not each.is_dir()]
     except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError):
-        raise TraceError(f"{root.name} is a broken archive. Unpack it yourself.") from None
+        raise TraceError(f"{root.name} is a broken archive", hint="Unpack it yourself.") from None
     unpacked = sum(each.file_size for each in members)
     if len(members) > MOST_IN_AN_ARCHIVE or unpacked > LARGEST_UNPACKED:
         raise TraceError(
-            f"{root.name} holds {len(members)} files of {unpacked / 1e9:.1f} GB; an archive may "
-            f"hold {MOST_IN_AN_ARCHIVE} of {LARGEST_UNPACKED / 1e9:.1f} GB. Unpack it, and read "
-            "the folder."
+            f"{root.name} holds {len(members)} files of {unpacked / 1e9:.1f} GB; "
+            f"an archive may hold {MOST_IN_AN_ARCHIVE} of "
+            f"{LARGEST_UNPACKED / 1e9:.1f} GB",
+            hint="Unpack it, and read the folder.",
         )
     found = []
     for each in sorted(members, key=lambda member: member.filename):
@@ -100,7 +101,7 @@ def _source(
     found = sorted(set(kinds.values()))
     if not found:
         wanted = "of a known format" if chosen is None else f"of format {chosen}"
-        raise TraceError(f"{what} holds no file {wanted}.")
+        raise TraceError(f"{what} holds no file {wanted}.", hint="Is it the right one?")
     if len(found) > 1:
         raise TraceError(
             f"must be given: {what} mixes {', '.join(found)}.",

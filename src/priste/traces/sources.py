@@ -41,7 +41,9 @@ class SourceFile:
                 with zipfile.ZipFile(self.path) as archive, archive.open(self.member) as file:
                     yield file
         except OSError as error:
-            raise TraceError(f"{self.name} cannot be read: {error.strerror}.") from None
+            raise TraceError(
+                f"{self.name} cannot be read: {error.strerror}.", hint="Can this user read it?"
+            ) from None
         except (
             zipfile.BadZipFile,
             zlib.error,
@@ -54,7 +56,8 @@ class SourceFile:
             if self.member is None:
                 raise
             raise TraceError(
-                f"{self.name} cannot be unpacked: the archive is damaged or encrypted."
+                f"{self.name} cannot be unpacked: the archive is damaged or encrypted.",
+                hint="Unpack it yourself.",
             ) from None
 
 
@@ -98,6 +101,8 @@ class Source:
             try:
                 state = path.stat()
             except OSError as error:
-                raise TraceError(f"{path.name} cannot be read: {error.strerror}.") from None
+                raise TraceError(
+                    f"{path.name} cannot be read: {error.strerror}.", hint="Can this user read it?"
+                ) from None
             found.append((state.st_ino, state.st_size, state.st_mtime_ns))
         return tuple(found)

@@ -20,7 +20,7 @@ from priste.maps import Cells, Grid
 from priste.traces.fixes import Trace, microseconds, utc_datetime
 from priste.traces.zones import Zone, jump_over, readings, zone_of
 
-Rule = Literal["nearest", "majority", "interpolated", "any"]
+Rule = Literal["nearest", "interpolated", "any"]
 OutsideChoice = Literal["refuse", "nearest", "gap"]
 
 CellOfEachStep: TypeAlias = Sequence[int | None]
@@ -97,11 +97,14 @@ class Timeline:
     def __init__(self, start: datetime, step: timedelta, zone: Zone = "UTC") -> None:
         if not isinstance(step, timedelta) or step <= timedelta(0):
             raise InvalidParameter(
-                f"The 'step' of a Timeline must be a timedelta > 0. Got {step!r:.60}."
+                "must be a timedelta > 0", parameter="step", owner="Timeline", value=step
             )
         if not isinstance(start, datetime):
             raise InvalidParameter(
-                f"The 'start' of a Timeline must be a datetime. Got {type(start).__name__}."
+                "must be a datetime",
+                parameter="start",
+                owner="Timeline",
+                got=f"{type(start).__name__}",
             )
         object.__setattr__(self, "step", step)
         object.__setattr__(self, "zone", zone_of(zone))
@@ -130,7 +133,8 @@ class Timeline:
         if step < 0:
             raise InvalidParameter(
                 f"{when.isoformat()} is before the start of the timeline, "
-                f"{self.time_of(0).isoformat()}. Start the timeline earlier."
+                f"{self.time_of(0).isoformat()}",
+                hint="Start the timeline earlier.",
             )
         return step
 
@@ -155,8 +159,10 @@ class Timeline:
         first, last = (self._edge(begin, latest=False), self._edge(end, latest=True))
         if last < first:
             raise InvalidParameter(
-                "The 'end' of steps_between must not be before its 'begin'. "
-                f"Got {begin.isoformat()} and {end.isoformat()}."
+                "must not be before its 'begin'",
+                parameter="end",
+                owner="steps_between",
+                got=f"{begin.isoformat()} and {end.isoformat()}",
             )
         if first == last:
             return range(0)
@@ -194,8 +200,6 @@ class Timeline:
 
         - ``nearest``: the cell of the fix nearest in time to the middle of the step (the earlier
           one of two);
-        - ``majority``: the cell with the most fixes in the step (the one seen first of several); a
-          stay counts at its ends and at the middle of the step;
         - ``interpolated``: the cell at the middle of the step on the straight line between the
           fixes around it, when those are at most ``longest_gap`` apart (two steps by default);
           else as ``nearest``;
@@ -204,23 +208,24 @@ class Timeline:
 
         A step without a fix is None, except that ``interpolated`` crosses it when its neighbours
         are close enough. ``outside`` says what a position off the map does: ``refuse`` raises
-        :class:`OutsideMap`, ``nearest`` takes the border cell, ``gap`` counts as no cell (a
-        majority outside makes a gap).
+        :class:`OutsideMap`, ``nearest`` takes the border cell, ``gap`` counts as no cell.
         """
         if rule not in get_args(Rule):
-            raise InvalidParameter(f"A 'rule' must be one of {get_args(Rule)}. Got {rule!r:.40}.")
+            raise InvalidParameter(f"must be one of {get_args(Rule)}", parameter="rule", value=rule)
         if outside not in get_args(OutsideChoice):
             raise InvalidParameter(
-                f"'outside' must be one of {get_args(OutsideChoice)}. Got {outside!r:.40}."
+                f"must be one of {get_args(OutsideChoice)}", parameter="outside", value=outside
             )
         preferred = frozenset(guarded)
         if (rule == "any") != bool(preferred):
             raise InvalidParameter(
-                "The cells 'guarded' belong to rule='any', which needs them. "
-                f"Got rule={rule!r} and {len(preferred)} guarded cells."
+                "must be given with rule='any', and with no other rule",
+                parameter="guarded",
+                owner="Timeline.cells",
+                got=f"rule={rule!r} and {len(preferred)} guarded cells",
             )
         if longest_gap is not None and longest_gap <= timedelta(0):
-            raise InvalidParameter(f"'longest_gap' must be > 0. Got {longest_gap!r}.")
+            raise InvalidParameter("must be > 0", parameter="longest_gap", value=longest_gap)
         count = self._count(trace, steps)
         early = int(np.count_nonzero(self.steps_of(trace.until) < 0))
         late = int(np.count_nonzero(self.steps_of(trace.times) >= count))
@@ -232,11 +237,8 @@ class Timeline:
         if inside.any():
             cells, missed = _cells_at(grid, trace.lat[inside], trace.lon[inside], outside)
             held, times = numbers[inside], trace.times[inside]
-            if rule == "majority":
-                _put_majority(found, held, cells, grid.size)
-            else:
-                first = np.isin(cells, np.fromiter(preferred, dtype=np.int64))
-                self._put_nearest(found, held, cells, times, first)
+            first = np.isin(cells, np.fromiter(preferred, dtype=np.int64))
+            self._put_nearest(found, held, cells, times, first)
         if rule == "interpolated":
             gap = 2 * self._length if longest_gap is None else longest_gap // _MICROSECOND
             missed += self._put_interpolated(found, trace, grid, outside, gap)
@@ -295,13 +297,19 @@ class Timeline:
 
     def _instant(self, when: datetime) -> datetime:
         if not isinstance(when, datetime):
-            raise InvalidParameter(f"A time must be a datetime. Got {type(when).__name__}.")
+            raise InvalidParameter(
+                "must be a datetime",
+                parameter="when",
+                owner="Timeline",
+                got=f"{type(when).__name__}",
+            )
         if when.tzinfo is not None:
             return when
         found = readings(when, self.zone)
         if not found:
             raise InvalidParameter(
-                f"Clocks of {self.zone} skipped {when.isoformat()}. State a time they showed."
+                f"Clocks of {self.zone} skipped {when.isoformat()}",
+                hint="State a time they showed.",
             )
         return found[-1] if when.fold else found[0]
 
@@ -319,22 +327,13 @@ class Timeline:
         count = max(last + 1, 0) if steps is None else self._step_number(steps)
         if count > LARGEST_TIMELINE:
             raise InvalidParameter(
-                f"A timeline may have at most {LARGEST_TIMELINE} steps. Got {count}.",
+                f"must be at most {LARGEST_TIMELINE}",
+                parameter="steps",
+                owner="a Timeline",
+                value=count,
                 hint="Check its start and the length of a step, or state the number of steps.",
             )
         return count
-
-
-def _put_majority(
-    found: NDArray[np.int64], steps: NDArray[np.int64], cells: NDArray[np.int64], size: int
-) -> None:
-    pairs, first, counts = np.unique(
-        steps * (size + 1) + (cells + 1), return_index=True, return_counts=True
-    )
-    pair_steps, pair_cells = pairs // (size + 1), pairs % (size + 1) - 1
-    order = np.lexsort((first, -counts, pair_steps))
-    chosen = order[np.unique(pair_steps[order], return_index=True)[1]]
-    found[pair_steps[chosen]] = pair_cells[chosen]
 
 
 def _cells_at(

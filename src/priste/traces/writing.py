@@ -12,13 +12,11 @@ import numpy as np
 from priste.atomic_files import atomic_output, check_apart
 from priste.errors import TraceError
 from priste.maps import Grid
-from priste.randomness import BitSource, Seed
-from priste.traces.cleaning import ClockRange
 from priste.traces.fixes import Trace, microseconds
 from priste.traces.formats.contract import TraceFormat
 from priste.traces.formats.known import FORMATS
 from priste.traces.formats.recognition import format_named, format_of_name
-from priste.traces.points import PointChoice, Released, ReleasedPoints
+from priste.traces.points import Released, ReleasedPoints
 from priste.traces.reading import Traces
 from priste.traces.reading_options import Columns, ReadingOptions
 from priste.traces.timeline import Timeline
@@ -44,14 +42,12 @@ def write_released(
     timeline: Timeline,
     grid: Grid,
     *,
-    point: PointChoice = "centre",
-    rng: Seed | BitSource = None,
     overwrite: bool = False,
 ) -> WritingReport:
     """Write released positions in the format of a source: one record per step, at its middle.
 
     ``released`` gives each user's released cell of each step of ``timeline``. A point is the
-    ``centre`` of the released cell or a ``random`` point of it. Nothing of the input is written but
+    centre of the released cell. Nothing of the input is written but
     its users, its format, and the names of the columns of tables. A format that is only read is
     written as the one that the name of the destination guarantees.
 
@@ -59,7 +55,7 @@ def write_released(
     only with ``overwrite``; a folder only when empty. Raises :class:`OutputError` otherwise.
     """
     target, source, reading = Path(destination), traces.source, traces.reading
-    points = ReleasedPoints(released, timeline, grid, point, rng)
+    points = ReleasedPoints(released, timeline, grid)
     check_apart({"destination": target}, {"input": source.root})
     traces.check_unchanged()
     known = _written_as(traces, target)
@@ -72,7 +68,7 @@ def write_released(
 
     def of(user: str | None) -> Trace | None:
         nonlocal written
-        places = points.draw(user)  # each user is asked for once
+        places = points.of(user)
         steps = np.flatnonzero(~np.isnan(places[:, 0]))
         written += len(steps)
         if not len(steps):
@@ -142,7 +138,7 @@ def write_traces(
     if isinstance(traces, Traces):
         check_apart({"destination": target}, {"input": traces.source.root})
     place = None if zone is None else zone_of(zone)
-    reading = ReadingOptions(Columns.of(columns), place, ClockRange(), None)
+    reading = ReadingOptions(Columns.of(columns), place, None)
     known = FORMATS[kind]
     folder = known.is_folder and format_of_name(target) != kind
     instants = (trace.at(np.zeros(0, dtype=np.int64)) for trace in traces)
@@ -155,8 +151,8 @@ def _write(
 ) -> None:
     if known.write is None:
         raise TraceError(
-            f"Files of format {known.name} are read but not written. Write to a destination named "
-            ".gpx, .csv or .geojson."
+            f"Files of format {known.name} are read but not written",
+            hint="Write to a destination named .gpx, .csv or .geojson.",
         )
     single = not known.names_users and not draft.is_dir()
     known.write(_only_one(traces, known.name) if single else traces, draft, reading)
@@ -165,5 +161,7 @@ def _write(
 def _only_one(traces: Iterable[Trace], kind: str) -> Iterator[Trace]:
     for count, trace in enumerate(traces):
         if count:
-            raise TraceError(f"A file of format {kind} holds one user. Write a file for each.")
+            raise TraceError(
+                f"A file of format {kind} holds one user", hint="Write a file for each."
+            )
         yield trace

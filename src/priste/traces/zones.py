@@ -39,8 +39,9 @@ def zone_of(zone: Zone) -> tzinfo:
         return zone
     if not isinstance(zone, str):
         raise InvalidParameter(
-            "A 'zone' must be a name such as 'Europe/Paris' or a tzinfo. "
-            f"Got {type(zone).__name__}."
+            "must be a name such as 'Europe/Paris' or a tzinfo",
+            parameter="zone",
+            got=f"{type(zone).__name__}",
         )
     if zone.upper() in ("UTC", "Z", "GMT"):
         return UTC
@@ -48,8 +49,9 @@ def zone_of(zone: Zone) -> tzinfo:
         return ZoneInfo(zone)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise InvalidParameter(
-            f"The zone {zone[:60]!r} is not in the IANA list. "
-            "Write it as 'Europe/Paris', 'America/New_York' or 'UTC'."
+            "must be in the IANA list",
+            parameter="zone",
+            hint="Write it as 'Europe/Paris', 'America/New_York' or 'UTC'.",
         ) from None
 
 

@@ -7,21 +7,19 @@ and GGA without speed, course and altitude; the dilution of precision stands for
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time
 from typing import Any
 
 from priste.live.point import Point
 from priste.live.protocols.fields import Unreadable, made_fix
 from priste.traces import Fix, Problem
-from priste.traces.formats.nmea import checksum, sentence
+from priste.traces.formats.nmea import framed, nearest_instant, position, sentence
 
 LONGEST_LINE = 256
 """Bytes of a line; the standard allows 82."""
 
 METRES_PER_HDOP = 5.0
 """What one unit of dilution is commonly taken for, by gpsd and GeoClue among others."""
-
-_HALF_DAY = timedelta(hours=12)
 
 
 class Receiver:
@@ -48,7 +46,7 @@ class Receiver:
         else:
             if str(said.quality) in ("0", ""):
                 return None
-            when = _nearest(said.time, self._known or now)
+            when = nearest_instant(said.time, self._known or now)
         if not isinstance(said.lat, float) or not isinstance(said.lon, float):
             return None
         if said.msgID == "RMC" or self._known is not None:
@@ -69,16 +67,6 @@ def _sentence(line: bytes) -> Any:
     return said if not isinstance(said, Problem) and said.msgID in ("RMC", "GGA") else None
 
 
-def _nearest(clock: time, known: datetime) -> datetime:
-    """Return the instant with that time of day within half a day of a known one."""
-    when = datetime.combine(known.astimezone(UTC).date(), clock, tzinfo=UTC)
-    if when - known > _HALF_DAY:
-        return when - timedelta(days=1)
-    if known - when > _HALF_DAY:
-        return when + timedelta(days=1)
-    return when
-
-
 def write(point: Point) -> bytes:
     """Return the two sentences of a released point.
 
@@ -89,15 +77,14 @@ def write(point: Point) -> bytes:
     $GPGGA,140000.00,4600.60000,N,00703.00000,W,1,04,99.9,,M,,M,,*76
     """
     at = point.time.astimezone(UTC)
-    place = (
-        f"{_minutes(point.lat, 2)},{'S' if point.lat < 0 else 'N'},"
-        f"{_minutes(point.lon, 3)},{'W' if point.lon < 0 else 'E'}"
-    )
+    place = position(point.lat, point.lon, 5)  # five decimals of a minute are 2 cm
     dilution = min(max(point.accuracy / METRES_PER_HDOP, 0.1), 99.9)
     clock = f"{at:%H%M%S}.00"
-    return _framed(f"GPRMC,{clock},A,{place},,,{at:%d%m%y},,,A") + _framed(
-        f"GPGGA,{clock},{place},1,04,{dilution:.1f},,M,,M,,"
+    said = (
+        f"GPRMC,{clock},A,{place},,,{at:%d%m%y},,,A",
+        f"GPGGA,{clock},{place},1,04,{dilution:.1f},,M,,M,,",
     )
+    return "".join(f"{framed(each)}\r\n" for each in said).encode()
 
 
 class Conversation:
@@ -116,14 +103,3 @@ class Conversation:
     def report(self, point: Point) -> bytes:
         """Return the sentences of a release."""
         return write(point)
-
-
-def _framed(body: str) -> bytes:
-    return f"${body}*{checksum(body.encode()):02X}\r\n".encode()
-
-
-def _minutes(degrees: float, digits: int) -> str:
-    """Return degrees as ddmm.mmmmm: five decimals of a minute are 2 cm."""
-    hundred_thousandths = round(abs(degrees) * 6_000_000)
-    whole, rest = divmod(hundred_thousandths, 6_000_000)
-    return f"{whole:0{digits}d}{rest // 100_000:02d}.{rest % 100_000:05d}"

@@ -53,7 +53,11 @@ def secret_box_key(secret: str) -> bytes:
     """
     key = secret.encode()
     if not 0 < len(key) <= KEY_BYTES:
-        raise InvalidParameter(f"An OwnTracks key has 1 to {KEY_BYTES} bytes. Got {len(key)}.")
+        raise InvalidParameter(
+            f"must hold a key of 1 to {KEY_BYTES} bytes",
+            parameter="owntracks_key_file",
+            got=f"{len(key)}",
+        )
     return key.ljust(KEY_BYTES, b"\0")
 
 

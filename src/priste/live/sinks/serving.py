@@ -120,7 +120,10 @@ class Serving:
             if path.is_socket():
                 path.unlink()  # left by a process that was killed
             elif path.exists():
-                raise InvalidParameter(f"{str(path)!r} is no socket; it was left as it is.")
+                raise InvalidParameter(
+                    f"{str(path)!r} is no socket; it was left as it is.",
+                    hint="Choose another path.",
+                )
             server: asyncio.AbstractServer = await asyncio.start_unix_server(handler, path)
             os.chmod(path, 0o666)  # the folder decides who reaches it: GeoClue is another user
         else:
@@ -129,8 +132,8 @@ class Serving:
             except OSError as problem:
                 why = os.strerror(problem.errno or 0)
                 raise InvalidParameter(
-                    f"{address.shown} cannot be served: {why}. Stop the program that uses this "
-                    "address, or choose another port."
+                    f"{address.shown} cannot be served: {why}",
+                    hint="Stop the program that uses this address, or choose another port.",
                 ) from None
             self.port = tcp.sockets[0].getsockname()[1]
             server = tcp

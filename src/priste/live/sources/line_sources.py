@@ -1,12 +1,10 @@
-"""Read sources that send lines: over TCP or UDP, from a serial device or a file."""
+"""Read sources that send lines, over TCP or UDP."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Protocol
 
 from priste.live.addresses import Address
@@ -48,33 +46,6 @@ def read_tcp(reader: Callable[[], Reader], hello: bytes = b"") -> Run:
 def read_udp(reader: Callable[[], Reader]) -> Run:
     """Return the source that listens for datagrams."""
     return _for_ever(reader, _datagrams)
-
-
-def read_serial(reader: Callable[[], Reader]) -> Run:
-    """Return the source that reads a serial device."""
-
-    async def lines(address: Address, line: Line) -> AsyncIterator[bytes]:
-        stream, close = await _serial(Path(address.path), address.options.get("baud", "9600"))
-        async for text in _lines_of(stream, line, close):
-            yield text
-
-    return _for_ever(reader, lines)
-
-
-def read_file(reader: Callable[[], Reader]) -> Run:
-    """Return the source that reads a file once, to its end."""
-
-    async def lines(address: Address, line: Line) -> AsyncIterator[bytes]:
-        line.state = "reading"
-        with Path(address.path).open("rb") as file:
-            while text := file.readline(LARGEST_MESSAGE):
-                yield text
-
-    async def run(address: Address, intake: Intake, line: Line) -> None:
-        await _session(reader(), lines(address, line), intake, line)
-        line.state = "read to its end"
-
-    return run
 
 
 def _for_ever(reader: Callable[[], Reader], lines: Lines) -> Run:
@@ -133,27 +104,3 @@ async def _datagrams(address: Address, line: Line) -> AsyncIterator[bytes]:
                 yield text
     finally:
         transport.close()
-
-
-async def _serial(path: Path, baud: str) -> tuple[asyncio.StreamReader, Callable[[], None]]:
-    """Open a serial device, which then gives its bytes as they are; return how to close it, too."""
-    try:
-        import termios
-        import tty
-    except ImportError:  # Windows
-        raise ConnectionError("this system has no serial devices of this kind") from None
-    handle = os.open(path, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK)
-    file = os.fdopen(handle, "rb", buffering=0)
-    speed = getattr(termios, f"B{baud}", None)
-    if speed is None or not os.isatty(handle):
-        file.close()
-        raise ConnectionError("no serial device, or no such speed")
-    tty.setraw(handle)
-    settings = termios.tcgetattr(handle)
-    settings[4] = settings[5] = speed
-    termios.tcsetattr(handle, termios.TCSANOW, settings)
-    reader = asyncio.StreamReader(limit=LARGEST_MESSAGE)
-    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), file
-    )
-    return reader, transport.close

@@ -31,9 +31,10 @@ def mqtt_sources(name: str, default: str, read: Published) -> dict[str, Source]:
         topic = address.topic or default
         if not person.devices and ("+" in topic or "#" in topic):
             raise InvalidParameter(
-                f"The topic of {address.shown} holds the messages of every device of the broker, "
-                f"and all of them would count as fixes of {person.name!r}. Name one topic, as "
-                "owntracks/USER/DEVICE, or the person's devices, as --device USER/DEVICE."
+                f"The topic of {address.shown} holds the messages of every device of the "
+                f"broker, and all of them would count as fixes of {person.name!r}",
+                hint="Name one topic, as owntracks/USER/DEVICE, or the person's devices, as "
+                "--device USER/DEVICE.",
             )
 
     options = frozenset({"password_file"})

@@ -20,7 +20,9 @@ def speed_of(address: Address) -> float:
     except ValueError:
         speed = -1.0
     if not 0 <= speed < 1e9:
-        raise InvalidParameter(f"The 'speed' of a replay must be a number >= 0. Got {text!r:.40}.")
+        raise InvalidParameter(
+            "must be a number >= 0", parameter="speed", owner="replay", value=text
+        )
     return speed
 
 

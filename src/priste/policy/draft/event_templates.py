@@ -57,7 +57,9 @@ class Guard:
         try:
             windows = Windows.of_texts(texts, LONGEST_STEP)
         except ValueError as error:
-            raise InvalidParameter(f"The time to guard cannot be read: {error}.") from None
+            raise InvalidParameter(
+                f"must be a time of the day or week: {error}", parameter="guard"
+            ) from None
         longest = min(LONGEST_STEP, *(_length(when) for when in windows.whens))
         return cls(tuple(texts), Windows(windows.whens, margin=longest), longest)
 

@@ -12,7 +12,7 @@ from priste.errors import InvalidParameter
 from priste.extras import need
 from priste.maps import Grid, Region
 from priste.mobility import Habits, HomeHabits, habits_of, home_habits_of, usual_home
-from priste.policy.calendar import read_when
+from priste.policy.calendar import read_when, steps_of_when
 from priste.policy.draft.area import Frame, east_of, frame_of
 from priste.policy.draft.event_templates import WEEKLY, Guard, nothing_left, span_of
 from priste.policy.draft.places import (
@@ -148,6 +148,9 @@ def facts_of(
     grid = frame.grid
     clock = clock_of(present, zone, stretch, chosen)
     timeline = Timeline(clock.start, length_of(clock.step), zone)
+    for text in guard:
+        if not steps_of_when(read_when(text), timeline, range(clock.steps)):
+            raise _not_held(text, timeline, clock.steps)
     offset = timeline.start.astimezone(timeline.zone).utcoffset() or timedelta(0)
     alone = len(everybody) == 1
     home = _home(grid, found, offset) if alone and not clock.is_outing else None
@@ -181,6 +184,16 @@ def facts_of(
     )
 
 
+def _not_held(text: str, timeline: Timeline, steps: int) -> InvalidParameter:
+    begin, end = (f"{timeline.time_of(step):%a %d %b %Y %H:%M}" for step in (0, steps))
+    return InvalidParameter(
+        f"must be a time that the recording holds: a draft of it runs from {begin} to {end}",
+        parameter="guard",
+        value=text,
+        hint="Ask for other hours, or give a longer recording.",
+    )
+
+
 def guarded(
     people: Sequence[Trace],
     zone: str | None,
@@ -194,7 +207,9 @@ def guarded(
     too little is left outside them.
     """
     if not people:
-        raise InvalidParameter("A policy is drafted from at least one trace. Got none.")
+        raise InvalidParameter(
+            "must be at least one", parameter="traces", owner="a draft", got="none"
+        )
     rule = Guard.by_rule(asked or [WEEKLY])
     whole = since is None and until is None
     # Until the zone is known, the hours are taken out that may be guarded in any zone.

@@ -72,8 +72,9 @@ def busiest_stretch(
     days = _days(slots, place)
     if not asked.size:
         raise InvalidParameter(
-            "There is no fix in the time that was asked for. The data reach from "
-            f"{_date(int(days.min()))} to {_date(int(days.max()))} ({zone})."
+            "There is no fix in the time that was asked for",
+            hint=f"The data reach from {_date(int(days.min()))} to {_date(int(days.max()))} "
+            f"({zone}).",
         )
     held = _days(asked, place)
     first, last = int(held.min()), int(held.max())

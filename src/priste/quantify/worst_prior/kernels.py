@@ -44,6 +44,9 @@ NARROW_RATIO = 2.0**530
 """When no positive b, d and no positive a, ā is below these, no product or quotient of the
 search underflows up to this r, and slopes are plain doubles. No supremum is above it then."""
 
+LARGEST_NARROW = 2.0
+"""Scaled by the largest exponent, nothing is above this unless likelihoods are densities."""
+
 RAISE_PRECISION = 2.0**-40
 """A pair's own supremum is bracketed to this relative width."""
 
@@ -123,7 +126,7 @@ def prepare_narrow(
         if d[i] > absolute and di < least_joint:
             least_joint = di
         largest = max(largest, max(max(bi, di), max(ai, ci)))
-    return least_joint >= NARROW_JOINT and largest <= 2.0
+    return least_joint >= NARROW_JOINT and largest <= LARGEST_NARROW
 
 
 @kernel("void(f8[::1], f8[::1], f8, f8[:, ::1])", inner=True)

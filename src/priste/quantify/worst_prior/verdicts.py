@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from priste.errors import InvalidParameter
 from priste.quantify.guarantees import Guarantee, Limits, as_limits
 from priste.quantify.joint_probabilities import JointProbabilities, beliefs_within
 from priste.quantify.leakage import Leakage, bounded_directions
+from priste.quantify.scaling import positive_minimum
 from priste.quantify.worst_prior.compilation import is_memory_spared, plain_copy
 
 Floats = NDArray[np.float64]
@@ -142,8 +144,10 @@ def passes(joint: JointProbabilities, epsilon: float | Guarantee | Limits) -> ND
         math.inf if bound == math.inf else math.exp(min(bound, 700.0)) / larger
         for bound in (limits.up, limits.down)
     ]
-    _, pairs = _searched(joint, bounds, raising=False)
-    passed = np.asarray(pairs[:, :, 0].max(axis=0) < 0)
+    passed = _every_pair_passes(joint, bounds) if joint.rows <= FEW_ROWS else None
+    if passed is None:
+        _, pairs = _searched(joint, bounds, raising=False)
+        passed = np.asarray(pairs[:, :, 0].max(axis=0) < 0)
     if limits.belief < math.inf:
         passed &= beliefs_within(joint, limits.belief)
     return passed
@@ -209,6 +213,63 @@ def doubt(joint: JointProbabilities) -> float:
 def _suprema(joint: JointProbabilities) -> tuple[Floats, NDArray[np.int64]]:
     """Bounds of sup R and sup 1/R, (2, k), and the rows that reach them, (2, k, 2)."""
     return _searched(joint, None, raising=True)
+
+
+FEW_ROWS = 4
+"""Up to this many rows verdicts test all pairs at once, in numpy.
+
+That is some five times as quick as kernels as plain Python. Compiled ones are 1.5 to 2 times as
+quick as it, but take 110 MB and a third of a second to load."""
+
+
+@cache
+def _pairs_of(rows: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    first, second = np.triu_indices(rows, 1)
+    return first, second
+
+
+def _every_pair_passes(joint: JointProbabilities, bounds: list[float]) -> NDArray[np.bool_] | None:
+    """Test each row and each two rows as the kernels ``any_row`` and ``any_pair`` do, (k,).
+
+    The same operations in the same order. None where numbers are beyond the narrow range, or not as
+    they should be: then the kernels are asked.
+    """
+    values = joint.joint if joint.joint.ndim == 3 else joint.joint[:, :, None]
+    prior, delta = joint.prior, joint.absolute_error
+    down_to = joint.exponent - joint.exponent.max()
+    least_scale = float(np.ldexp(1.0, max(int(down_to.min()), -2000)))
+    if joint.answers != 2 or not values.any(axis=(0, 2)).all() or not prior.any(axis=0).all():
+        return None
+    kernels = plain_copy(_KERNELS)
+    upper, lower, prior_upper, prior_lower = values, values, prior, prior
+    if delta > 0.0:
+        upper, lower = values + delta, np.maximum(values - delta, 0.0)
+        prior_upper, prior_lower = prior + delta, np.maximum(prior - delta, 0.0)
+    if not (
+        min(map(positive_minimum, (upper, lower))) * least_scale >= kernels.NARROW_JOINT
+        and min(map(positive_minimum, (prior_upper, prior_lower))) >= kernels.NARROW_PRIOR
+        and max(upper.max(initial=0.0), prior_upper.max()) <= kernels.LARGEST_NARROW
+    ):
+        return None
+    scale = np.ldexp(1.0, down_to.astype(np.int32))[:, None]
+    sides = [side for side in (0, 1) if bounds[side] < math.inf]
+    others = [1 - side for side in sides]
+    b, d = (upper * scale)[sides], (lower * scale)[others]
+    a, c = prior_lower[sides][:, :, None], prior_upper[others][:, :, None]
+    r = np.array([min(bounds[side], kernels.NARROW_RATIO) for side in sides])[:, None, None]
+    up, down = 1.0 + kernels.MARGIN, 1.0 - kernels.MARGIN
+    ra = r * a
+    own = ra * d * down - b * c * up
+    exceeds = (own < 0.0).any(axis=(0, 1))
+    if joint.rows > 1:
+        p, q = _pairs_of(joint.rows)
+        cross = b[:, p] * c[:, q] * up - ra[:, q] * d[:, p] * down
+        cross += b[:, q] * c[:, p] * up - ra[:, p] * d[:, q] * down
+        with np.errstate(invalid="ignore"):  # a row that exceeds by itself has no root
+            root = np.sqrt(own)
+            mixed = (cross > 0.0) & ~(cross <= 2.0 * down * root[:, p] * root[:, q] * down)
+        exceeds |= mixed.any(axis=(0, 1))
+    return np.asarray(~exceeds)
 
 
 PLAIN_ROWS = 4

@@ -91,8 +91,8 @@ AFFECTED = 0.01
 UNLIKELY_COLUMN = 1e-4
 """A failing column with less than this predicted probability joins the constant output."""
 
-Passes = Callable[[Floats], Booleans]
-"""Columns (m, k) to verdicts (k,)."""
+Passes = Callable[[Integers, Floats], Booleans]
+"""The places of columns, and how much of a constant is added to each, to verdicts."""
 
 Check = Callable[[Floats], CheckResult]
 """Likelihoods (m, k) to the result of the accountant's check."""
@@ -332,9 +332,10 @@ class Optimal:
         moved = places.copy()
         moved[unlikely] = merged.constant
         joined, places = _joined(first, moved)
+        joined = normalise_rows(joined)
         return mixed_until_checked(
-            normalise_rows(joined),
-            lambda likelihoods: state.passes(likelihoods, limits),
+            joined,
+            state.passes_with_constant(joined, limits),
             lambda likelihoods: state.check(table(likelihoods, places), limits),
         )
 
@@ -427,7 +428,7 @@ def additions(columns: Floats, passes: Passes) -> Floats | None:
     """
     needed = np.zeros(columns.shape[1])
     used = np.flatnonzero(columns.any(axis=0))
-    failing = used[~passes(columns[:, used])]
+    failing = used[~passes(used, np.zeros(len(used)))]
     if not failing.size:
         return needed
     scale = columns[:, failing].max(axis=0)
@@ -438,7 +439,7 @@ def additions(columns: Floats, passes: Passes) -> Floats | None:
         if high.max() > LARGEST_ADDITION:
             return None
         left = np.flatnonzero(~passed)
-        passed[left] = passes(columns[:, failing[left]] + high[left] * scale[left])
+        passed[left] = passes(failing[left], high[left] * scale[left])
         low[~passed] = high[~passed]
         high[~passed] *= 16.0
     while True:
@@ -446,7 +447,7 @@ def additions(columns: Floats, passes: Passes) -> Floats | None:
         if not left.size:
             break
         middle = np.sqrt(low[left] * high[left])
-        verdict = passes(columns[:, failing[left]] + middle * scale[left])
+        verdict = passes(failing[left], middle * scale[left])
         high[left[verdict]] = middle[verdict]
         low[left[~verdict]] = middle[~verdict]
     needed[failing] = high * scale

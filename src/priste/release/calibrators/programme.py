@@ -19,6 +19,7 @@ import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -58,12 +59,14 @@ class PriorBound:
     up: float
     down: float
 
-    def excess(self, columns: Floats) -> Floats:
-        """Return (k,) by how much ln R of columns (sources, k) exceeds its limits, at most."""
+    def excess(self) -> tuple[Floats, float]:
+        """Return by how much ln R exceeds its limits, at most: (sources,) of each, and of all."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.log(self.x @ columns) - np.log(self.y @ columns)
-        ratio = np.nan_to_num(ratio, nan=0.0, posinf=700.0, neginf=-700.0)
-        return np.asarray(np.maximum(ratio - self.up, -ratio - self.down))
+            ratio = np.log(np.append(self.x, self.x.sum()))
+            ratio -= np.log(np.append(self.y, self.y.sum()))
+        ratio = _bounded(ratio)
+        found = np.maximum(ratio - self.up, -ratio - self.down)
+        return found[:-1], float(found[-1])
 
 
 class EventConditions:
@@ -133,7 +136,7 @@ class EventConditions:
         """Return for columns (sources, k) whether they seem to keep the guarantee."""
         if not self._few:
             return self._judge.passes(self._joint(columns), self._guarantee)
-        kept = [score.max(axis=0) <= limit for score, limit in self._scores(columns)]
+        kept = [score.max(axis=0) <= limit for score, limit in self._scores(columns)[1]]
         return np.asarray(np.all(kept, axis=0))
 
     def is_affected(self, mass: Floats, least: float) -> bool:
@@ -141,13 +144,11 @@ class EventConditions:
 
         Sources that together have less than a thousandth of the probability do not count.
         """
+        order = np.argsort(-mass, kind="stable")
+        count = int(np.searchsorted(np.cumsum(mass[order]), 0.999 * mass.sum())) + 1
         for bound in self.first_bounds():
-            columns = bound.excess(np.eye(len(mass)))
-            now = float(bound.excess(np.ones((len(mass), 1)))[0])
-            order = np.argsort(-mass, kind="stable")
-            count = int(np.searchsorted(np.cumsum(mass[order]), 0.999 * mass.sum())) + 1
-            spread = float(np.max(columns[order[:count]])) - now
-            if spread > least or now > -least:
+            apart, now = bound.excess()
+            if float(np.max(apart[order[:count]])) - now > least or now > -least:
                 return True
         return False
 
@@ -168,48 +169,44 @@ class EventConditions:
 
         With the place of the column; both where the two directions have different ones.
         """
-        event, complement = self._event @ columns, self._complement @ columns
-        mixtures = self._mixtures(event, complement)
+        mixtures, scores = self._scores(columns)
         found: dict[tuple[int, int], None] = {}
-        for score, limit in self._scored(mixtures, event, complement):
+        for score, limit in scores:
             rows = score.argmax(axis=0)
             over = np.flatnonzero(score[rows, np.arange(len(rows))] >= limit + least)
             found |= dict.fromkeys(zip(over.tolist(), rows[over].tolist(), strict=True))
-        return [(place, mixtures[row, place]) for place, row in found]
+        return [(place, mixtures.weights_of(row, place)) for place, row in found]
 
-    def _scores(self, columns: Floats) -> list[tuple[Floats, float]]:
-        """Return what is bounded, (mixtures, k) logarithms each, and its limit."""
-        event, complement = self._event @ columns, self._complement @ columns
-        return self._scored(self._mixtures(event, complement), event, complement)
-
-    def _scored(
-        self, mixtures: Floats, event: Floats, complement: Floats
-    ) -> list[tuple[Floats, float]]:
+    def _scores(self, columns: Floats) -> tuple[Mixtures, list[tuple[Floats, float]]]:
+        """Return the mixtures, and what is bounded, (n, k) logarithms each, with its limit."""
         guarantee = self._guarantee
+        event, complement = self._event @ columns, self._complement @ columns
+        mixtures = self._mixtures(event, complement)
         with np.errstate(divide="ignore", invalid="ignore"):
-            odds = np.log(np.einsum("nkr,rk->nk", mixtures, event))
-            odds -= np.log(np.einsum("nkr,rk->nk", mixtures, complement))
-            prior = np.log(mixtures @ self._prior_event) - np.log(mixtures @ self._prior_complement)
+            odds = np.log(mixtures.sums(event)) - np.log(mixtures.sums(complement))
+            prior = np.log(mixtures.sums(self._prior_event[:, None]))
+            prior -= np.log(mixtures.sums(self._prior_complement[:, None]))
             ratio = odds - prior
-        odds, ratio = (
-            np.nan_to_num(x, nan=0.0, posinf=700.0, neginf=-700.0) for x in (odds, ratio)
-        )
+        ratio = _bounded(ratio)
         found = [(ratio, guarantee.up)] if guarantee.up < math.inf else []
         if guarantee.belief_cap is not None:
-            found.append((odds, math.log(guarantee.belief_cap / (1.0 - guarantee.belief_cap))))
-        return found + ([(-ratio, guarantee.down)] if guarantee.down < math.inf else [])
+            cap = math.log(guarantee.belief_cap / (1.0 - guarantee.belief_cap))
+            found.append((_bounded(odds), cap))
+        if guarantee.down < math.inf:
+            found.append((-ratio, guarantee.down))
+        return mixtures, found
 
-    def _mixtures(self, event: Floats, complement: Floats) -> Floats:
-        """Return (n, k, rows): every row, and of each two rows the mixtures that are worst.
+    def _mixtures(self, event: Floats, complement: Floats) -> Mixtures:
+        """Return every row, and of each two rows the mixtures that are worst for each column.
 
         The mixture of two rows with weights 1 and s has R = N(s) / D(s), both quadratic. Its
         extremes are at the ends and where N' D = N D', which is quadratic in s as well.
         """
         rows, count = event.shape
-        single = np.broadcast_to(np.eye(rows)[:, None, :], (rows, count, rows))
+        single = np.arange(rows)
         if rows == 1:
-            return np.asarray(single)
-        first, second = np.triu_indices(rows, 1)
+            return Mixtures(rows, single, single, np.zeros((rows, count)))
+        first, second = _pairs_of(rows)
         a, not_a = self._prior_event[:, None], self._prior_complement[:, None]
         above = _product(event[first], event[second], not_a[first], not_a[second])
         below = _product(complement[first], complement[second], a[first], a[second])
@@ -219,13 +216,14 @@ class EventConditions:
             square = above[2] * below[1] - above[1] * below[2]
             root = np.sqrt(half * half - square * constant)
             larger = -(half + np.copysign(root, half))
-            weights = np.stack([larger / square, constant / larger])
-        weights = np.where(np.isfinite(weights) & (weights > 0.0), weights, 0.0)
-        pairs = np.zeros((2, len(first), count, rows))
-        place = np.arange(len(first))
-        pairs[:, place, :, first] = 1.0
-        pairs[:, place, :, second] = weights.transpose(1, 0, 2)
-        return np.concatenate([single, pairs.reshape(-1, count, rows)])
+            shares = np.concatenate([np.zeros((rows, count)), larger / square, constant / larger])
+        shares[~(np.isfinite(shares) & (shares > 0.0))] = 0.0
+        return Mixtures(
+            rows,
+            np.concatenate([single, first, first]),
+            np.concatenate([single, second, second]),
+            shares,
+        )
 
     def _searched_witnesses(self, columns: Floats, mass: Floats) -> list[tuple[int, Floats]]:
         joint = self._joint(columns)
@@ -244,6 +242,43 @@ class EventConditions:
             SEARCH_ERROR,
             0.0,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Mixtures:
+    """For each of k columns n mixtures of rows: 1 of the ``first`` (n,), a share of the ``second``.
+
+    ``shares`` (n, k) are 0 where a mixture is one row.
+    """
+
+    rows: int
+    first: Integers
+    second: Integers
+    shares: Floats
+
+    def sums(self, values: Floats) -> Floats:
+        """Return (n, k), the values (rows, k) or (rows, 1) of each mixture."""
+        return np.asarray(values[self.first] + self.shares * values[self.second])
+
+    def weights_of(self, number: int, place: int) -> Floats:
+        """Return the weights (rows,) of a mixture for the column at a place."""
+        weights = np.zeros(self.rows)
+        weights[self.second[number]] = self.shares[number, place]
+        weights[self.first[number]] = 1.0
+        return weights
+
+
+@cache
+def _pairs_of(rows: int) -> tuple[Integers, Integers]:
+    first, second = np.triu_indices(rows, 1)
+    return first, second
+
+
+def _bounded(logarithms: Floats) -> Floats:
+    """Return logarithms with large numbers instead of infinities, and 0 for NaN."""
+    if np.isfinite(logarithms).all():
+        return logarithms
+    return np.nan_to_num(logarithms, nan=0.0, posinf=700.0, neginf=-700.0)
 
 
 def _product(
@@ -296,7 +331,9 @@ class Programme:
         self._infeasible = highspy.HighsModelStatus.kInfeasible
         self._sources, self._targets = costs.shape
         self._source, self._target = np.nonzero(arcs)
-        self._by_target = [np.flatnonzero(self._target == t) for t in range(self._targets)]
+        order = np.argsort(self._target, kind="stable")
+        starts = np.searchsorted(self._target[order], np.arange(1, self._targets))
+        self._by_target = np.split(order, starts)
         rows = [row for bound in bounds for row in _written(bound)]
         self._solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]  # it has no types
         for option, value in (

@@ -9,13 +9,16 @@ from datetime import datetime
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path, PurePath
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from priste.traces.cleaning import EARLIEST, RawFix, RawFixes
 from priste.traces.fixes import Trace
-from priste.traces.reading_options import Columns, ReadingOptions
+from priste.traces.reading_options import ReadingOptions
 from priste.traces.record_problems import Tally
 from priste.traces.sources import Source, SourceFile
+
+if TYPE_CHECKING:
+    from priste.traces.formats.table_formats import Tables
 
 Read: TypeAlias = Callable[[SourceFile, ReadingOptions, Tally], Iterator[tuple[str | None, RawFix]]]
 """Yields the records of a file in its order with their users; counts what is none."""
@@ -53,26 +56,6 @@ class Head:
 def by_name(inner: PurePath) -> str | None:
     """Return the name of a file as its user: nothing else tells."""
     return inner.with_suffix("").as_posix()
-
-
-class Tables:
-    """How a format of tables is read, whose files are one table with columns: see OpenTable."""
-
-    def users(
-        self, source: Source, options: ReadingOptions, tally: Tally
-    ) -> Iterator[tuple[str | None, RawFixes]]:
-        """Yield each user of a source once, in the order of names."""
-        raise NotImplementedError
-
-    def columns(self, source: Source, options: ReadingOptions) -> Columns:
-        """Return which columns of the source hold its fixes."""
-        raise NotImplementedError
-
-    def texts(
-        self, source: Source, options: ReadingOptions, column: str
-    ) -> Iterator[tuple[str | None, str]]:
-        """Yield what a column says about each user, every value once."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,11 @@ def dialect_of(file: SourceFile) -> Dialect:
     with file.open() as opened:
         data = opened.read(_LONGEST_HEADER)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise TraceError(f"{file.name} is UTF-16 text. Save it as UTF-8.")
+        raise TraceError(f"{file.name} is UTF-16 text", hint="Save it as UTF-8.")
     if b"\0" in data:
-        raise TraceError(f"{file.name} is not text, so it is not CSV.")
+        raise TraceError(
+            f"{file.name} is not text, so it is not CSV.", hint="Is it the right file?"
+        )
     try:
         # The cut may fall inside a character; only whole lines are looked at.
         text = data.decode(
@@ -43,13 +45,14 @@ def dialect_of(file: SourceFile) -> Dialect:
         text = data.decode("utf-8-sig", errors="replace")
     lines = text.splitlines()
     if not text.strip():
-        raise TraceError(f"{file.name} is empty: it holds no fix.")
+        raise TraceError(f"{file.name} is empty: it holds no fix.", hint="Is it the right file?")
     delimiter = max(_DELIMITERS, key=lambda mark: len(_cut(lines, mark)))
     first = _cut(lines, delimiter)
     if len(first) < 3:
         raise TraceError(
             f"The first line of {file.name} is no row of at least a time, a latitude and a "
-            "longitude, split by comma, semicolon, tab or bar."
+            "longitude, split by comma, semicolon, tab or bar.",
+            hint="Is it the right file?",
         )
     has_header = not any(_is_number(cell) for cell in first)
     names = tuple(first) if has_header else tuple(f"column{i}" for i in range(len(first)))

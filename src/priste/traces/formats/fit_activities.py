@@ -46,7 +46,9 @@ def read(
         fitdecode.FitError, ValueError, KeyError, IndexError, TypeError, struct.error,
         AssertionError, OverflowError, AttributeError,
     ):  # fmt: skip  # what its reader raises on bytes that are none
-        raise TraceError(f"{file.name} is not a whole FIT file. It may be cut off.") from None
+        raise TraceError(
+            f"{file.name} is not a whole FIT file", hint="It may be cut off."
+        ) from None
 
 
 def _degrees(value: Any) -> float | None:

@@ -57,7 +57,10 @@ def _features(file: SourceFile) -> Iterator[Any]:
     is_collection = document["type"] == "FeatureCollection"
     listed = document.get("features") if is_collection else [document]
     if not isinstance(listed, list):
-        raise TraceError(f"{file.name} is JSON but not GeoJSON: its 'features' are no list.")
+        raise TraceError(
+            f"{file.name} is JSON but not GeoJSON: its 'features' are no list.",
+            hint="Is it the right file?",
+        )
     yield from listed
 
 
@@ -137,23 +140,31 @@ def _document(file: SourceFile) -> dict[str, Any]:
     try:
         document = json.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
-        raise TraceError(f"{file.name} is not UTF-8 text, as GeoJSON must be.") from None
+        raise TraceError(
+            f"{file.name} is not UTF-8 text, as GeoJSON must be.", hint="Save it as UTF-8."
+        ) from None
     except json.JSONDecodeError as error:
         raise TraceError(
-            f"{file.name} is not JSON: it breaks at line {error.lineno}, column {error.colno}. "
-            "It may have been cut off."
+            f"{file.name} is not JSON: it breaks at line {error.lineno}, column {error.colno}",
+            hint="It may have been cut off.",
         ) from None
     except (RecursionError, ValueError):  # nested without end; a number of a million digits
-        raise TraceError(f"{file.name} is not JSON that a person or program would write.") from None
+        raise TraceError(
+            f"{file.name} is not JSON that a person or program would write.",
+            hint="Is it the right file?",
+        ) from None
     if not isinstance(document, dict) or document.get("type") not in (
         "FeatureCollection",
         "Feature",
     ):
-        raise TraceError(f"{file.name} is JSON but no GeoJSON Feature or FeatureCollection.")
+        raise TraceError(
+            f"{file.name} is JSON but no GeoJSON Feature or FeatureCollection.",
+            hint="Is it the right file?",
+        )
     if not is_in_degrees(document.get("crs")):
         raise TraceError(
-            f"{file.name} is in another coordinate system than WGS 84. Convert it to longitudes "
-            "and latitudes first."
+            f"{file.name} is in another coordinate system than WGS 84",
+            hint="Convert it to longitudes and latitudes first.",
         )
     return document
 

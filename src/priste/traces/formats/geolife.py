@@ -42,7 +42,10 @@ def read(
     """Yield the records of a file in its order; counts lines that are none and bad clocks."""
     for number, line in enumerate(lines_of(file)):
         if number == 0 and (line is None or not line.startswith(_HEADER[0].encode())):
-            raise TraceError(f"{file.name} does not begin with the header of a Geolife .plt file.")
+            raise TraceError(
+                f"{file.name} does not begin with the header of a Geolife .plt file.",
+                hint="Is it the right file?",
+            )
         if number >= len(_HEADER):
             fix = Problem.BAD_LINE if line is None else _parsed(line)
             if isinstance(fix, Problem):
@@ -112,7 +115,10 @@ def write(traces: Iterable[Trace], target: Path, options: ReadingOptions) -> Non
     for trace in traces:
         user = "000" if trace.user is None else trace.user
         if not user or user.startswith(".") or "/" in user or "\\" in user or "\0" in user:
-            raise TraceError(f"The user {user[:40]!r} cannot be the name of a Geolife folder.")
+            raise TraceError(
+                f"The user {user[:40]!r} cannot be the name of a Geolife folder.",
+                hint="Rename the user.",
+            )
         folder = target / "Data" / user / "Trajectory"
         folder.mkdir(parents=True)
         _write_file([trace], folder / f"{trace.start:%Y%m%d%H%M%S}.plt", options)

@@ -59,7 +59,8 @@ def read(
     if not places:
         raise TraceError(
             f"{file.name} is none of Google's location files: it has no semanticSegments, "
-            "rawSignals, locations or timelineObjects, and is no list of segments."
+            "rawSignals, locations or timelineObjects, and is no list of segments.",
+            hint="Is it the right file?",
         )
     for place in places:
         for entry in json_items(file, f"{place}item"):

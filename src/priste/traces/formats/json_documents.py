@@ -51,7 +51,7 @@ def json_items(file: SourceFile, prefix: str) -> Iterator[Any]:
             yield from ijson.items(BoundedJson(opened, file.name), prefix)
         except (ijson.JSONError, UnicodeDecodeError, ValueError, ArithmeticError):
             raise TraceError(
-                f"{file.name} is not JSON to its end. It may have been cut off."
+                f"{file.name} is not JSON to its end", hint="It may have been cut off."
             ) from None
 
 
@@ -93,7 +93,8 @@ class BoundedJson:
         self._digits += outside
         if _TOO_LONG.search(self._digits):
             raise TraceError(
-                f"{self._name} has a number of {MOST_DIGITS} digits or more. No file of fixes has."
+                f"{self._name} has a number of {MOST_DIGITS} digits or more",
+                hint="No file of fixes has.",
             )
         self._digits = self._digits[-MOST_DIGITS:]
         return data
@@ -104,5 +105,5 @@ class BoundedJson:
             depth += (sign in b"[{") - (sign in b"]}")
             if depth > DEEPEST:
                 raise TraceError(
-                    f"{self._name} is nested deeper than {DEEPEST}. No file of fixes is."
+                    f"{self._name} is nested deeper than {DEEPEST}", hint="No file of fixes is."
                 )

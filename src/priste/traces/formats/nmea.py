@@ -162,12 +162,14 @@ def _dated(epochs: list[_Epoch]) -> Iterator[tuple[_Epoch, int | None]]:
     known = _at(epochs[first], epochs[first].day)
     whens: list[datetime | None] = [None] * len(epochs)
     for place in range(first - 1, -1, -1):
-        known = _nearest(epochs[place].clock, known)
+        known = nearest_instant(epochs[place].clock, known)
         whens[place] = known
     known = _at(epochs[first], epochs[first].day)
     for place in range(first, len(epochs)):
         epoch = epochs[place]
-        known = _at(epoch, epoch.day) if epoch.day is not None else _nearest(epoch.clock, known)
+        known = (
+            _at(epoch, epoch.day) if epoch.day is not None else nearest_instant(epoch.clock, known)
+        )
         whens[place] = known
     for epoch, when in zip(epochs, whens, strict=True):
         yield epoch, None if when is None else microseconds(when)
@@ -177,9 +179,9 @@ def _at(epoch: _Epoch, day: date | None) -> datetime:
     return datetime.combine(day or date.min, epoch.clock, tzinfo=UTC)
 
 
-def _nearest(clock: time, known: datetime) -> datetime:
-    """Return the instant with that time of day within half a day of a known one."""
-    when = datetime.combine(known.date(), clock, tzinfo=UTC)
+def nearest_instant(clock: time, known: datetime) -> datetime:
+    """Return the instant with that time of day (UTC) within half a day of a known one."""
+    when = datetime.combine(known.astimezone(UTC).date(), clock, tzinfo=UTC)
     if when - known > _HALF_DAY:
         return when - timedelta(days=1)
     if known - when > _HALF_DAY:
@@ -192,19 +194,28 @@ def _lines(trace: Trace) -> Iterator[str]:
     for instant, lat, lon in trace.rows():
         at = utc_datetime(instant)
         clock = f"{at:%H%M%S}.{at.microsecond // 1000:03d}"
-        north, east = _minutes(lat, 2), _minutes(lon, 3)
-        body = (
-            f"GPRMC,{clock},A,{north},{'S' if lat < 0 else 'N'},{east},{'W' if lon < 0 else 'E'},"
-            f",,{at:%d%m%y},,,A"
-        )
-        yield f"${body}*{checksum(body.encode()):02X}"
+        yield framed(f"GPRMC,{clock},A,{position(lat, lon, 6)},,,{at:%d%m%y},,,A")
 
 
-def _minutes(degrees: float, digits: int) -> str:
-    """Return degrees as ddmm.mmmmmm, six decimals of a minute (2 mm)."""
-    millionths = round(abs(degrees) * 60_000_000)
-    whole, rest = divmod(millionths, 60_000_000)
-    return f"{whole:0{digits}d}{rest // 1_000_000:02d}.{rest % 1_000_000:06d}"
+def framed(body: str) -> str:
+    """Return a sentence with its checksum, without an end."""
+    return f"${body}*{checksum(body.encode()):02X}"
+
+
+def position(lat: float, lon: float, decimals: int) -> str:
+    """Return a position as sentences hold it, in degrees and minutes with so many decimals.
+
+    >>> position(46.01, -7.05, 5)
+    '4600.60000,N,00703.00000,W'
+    """
+    north, east = _minutes(lat, 2, decimals), _minutes(lon, 3, decimals)
+    return f"{north},{'S' if lat < 0 else 'N'},{east},{'W' if lon < 0 else 'E'}"
+
+
+def _minutes(degrees: float, digits: int, decimals: int) -> str:
+    unit = 10**decimals
+    whole, rest = divmod(round(abs(degrees) * 60 * unit), 60 * unit)
+    return f"{whole:0{digits}d}{rest // unit:02d}.{rest % unit:0{decimals}d}"
 
 
 NMEA = TraceFormat(

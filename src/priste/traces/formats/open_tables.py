@@ -89,8 +89,8 @@ class OpenTable:
         """Yield what a column says about each user, as text: every value once, nothing twice."""
         if name not in self.layout.names:
             raise TraceError(
-                f"{self._source.root.name} has no column {name!r}. It has "
-                f"{', '.join(self.layout.names)}."
+                f"{self._source.root.name} has no column {name!r}",
+                hint=f"It has {', '.join(self.layout.names)}.",
             )
         who, whole = self._who()
         query = (
@@ -193,8 +193,8 @@ class OpenTable:
         for file, other in zip(self._source.files[1:], others, strict=True):
             if (other.delimiter, other.names) != (first.delimiter, first.names):
                 raise TraceError(
-                    f"{file.name} has other columns than {self._source.files[0].name}. "
-                    "Read files of different columns one by one."
+                    f"{file.name} has other columns than {self._source.files[0].name}",
+                    hint="Read files of different columns one by one.",
                 )
         return first
 
@@ -234,14 +234,15 @@ def _plain_errors(source: Source) -> Iterator[None]:
         yield
     except duckdb.OutOfMemoryException:
         raise TraceError(
-            f"Sorting {source.root.name} needs more room than the temporary folder has. "
-            "Set TMPDIR to a folder on a larger disk."
+            f"Sorting {source.root.name} needs more room than the temporary folder has",
+            hint="Set TMPDIR to a folder on a larger disk.",
         ) from None
     except (duckdb.Error, pyarrow.ArrowException):
         kind = "Parquet" if source.format == "parquet" else "CSV"
         raise TraceError(
             f"{source.root.name} cannot be read as {kind}: it may have been cut off, mix line "
-            "ends, or be something else."
+            "ends, or be something else.",
+            hint="Take it from its source again.",
         ) from None
 
 

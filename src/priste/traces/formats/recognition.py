@@ -42,14 +42,16 @@ def detect_format(file: SourceFile | Path) -> str:
         file = SourceFile(file, file.name)
     head = head_of(file)
     if not head.data:
-        raise TraceError(f"{file.name} is empty: it holds no fix.")
+        raise TraceError(f"{file.name} is empty: it holds no fix.", hint="Is it the right file?")
     held = next((kind for kind, known in FORMATS.items() if known.recognises(head)), None)
     guaranteed = format_of_name(file.name)
     if held is None:
         if guaranteed != "csv":
             raise _unknown(file.name, head)
         if b"\0" in head.data:
-            raise TraceError(f"{file.name} is named as CSV but is not text.")
+            raise TraceError(
+                f"{file.name} is named as CSV but is not text.", hint="Is it the right file?"
+            )
         return "csv"
     fitting = (*FORMATS[held].suffixes, *FORMATS[held].other_suffixes)
     if guaranteed is not None and file.suffix not in fitting:

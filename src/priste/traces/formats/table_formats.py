@@ -9,7 +9,7 @@ from typing import Any
 
 from priste.traces.cleaning import RawFixes
 from priste.traces.formats import table_writing
-from priste.traces.formats.contract import Head, Tables, TraceFormat, some_line
+from priste.traces.formats.contract import Head, TraceFormat, some_line
 from priste.traces.formats.open_tables import open_table
 from priste.traces.reading_options import Columns, ReadingOptions
 from priste.traces.record_problems import Tally
@@ -21,20 +21,25 @@ _TDRIVE_LINE = re.compile(
 )
 
 
-class _DuckTables(Tables):
+class Tables:
+    """How a format is read whose files are one table with columns."""
+
     def users(
         self, source: Source, options: ReadingOptions, tally: Tally
     ) -> Iterator[tuple[str | None, RawFixes]]:
+        """Yield each user of a source once, in the order of names."""
         with open_table(source, options) as table:
             yield from table.users(tally)
 
     def columns(self, source: Source, options: ReadingOptions) -> Columns:
+        """Return which columns of the source hold its fixes."""
         with open_table(source, options) as table:
             return table.layout.columns
 
     def texts(
         self, source: Source, options: ReadingOptions, column: str
     ) -> Iterator[tuple[str | None, str]]:
+        """Yield what a column says about each user, every value once."""
         with open_table(source, options) as table:
             yield from table.texts(column)
 
@@ -48,7 +53,7 @@ def _looks_like_csv(head: Head) -> bool:
 def _table(name: str, **telling: Any) -> TraceFormat:
     """Return the format of a kind of table; ``telling`` is how it is recognised and named."""
     write = partial(table_writing.write, kind=name)
-    return TraceFormat(name=name, tables=_DuckTables(), write=write, names_users=True, **telling)
+    return TraceFormat(name=name, tables=Tables(), write=write, names_users=True, **telling)
 
 
 CSV = _table(

@@ -71,8 +71,8 @@ class Layout:
             return _or_missing(number), "true"
         if kind != "VARCHAR":
             raise TraceError(
-                f"The column {name!r} holds {kind} values, which are no times. "
-                "Times are timestamps, numbers since 1970, or text."
+                f"The column {name!r} holds {kind} values, which are no times",
+                hint="Times are timestamps, numbers since 1970, or text.",
             )
         if self.columns.time_format is not None:
             form = literal(self.columns.time_format)
@@ -96,8 +96,8 @@ class Layout:
         kind = self.type_of(name)
         if "'" in kind and not is_wgs84(kind.split("'", 1)[1].rpartition("'")[0]):
             raise TraceError(
-                f"The points of {name!r} are in another coordinate system than WGS 84. Convert "
-                "them to longitudes and latitudes first."
+                f"The points of {name!r} are in another coordinate system than WGS 84",
+                hint="Convert them to longitudes and latitudes first.",
             )
         text = f"CAST({self.raw(name)} AS VARCHAR)"
         inner = f"split_part(split_part(rtrim({text}, ')'), '(', 2), ' ', {place})"

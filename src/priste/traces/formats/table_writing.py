@@ -27,7 +27,7 @@ def write(traces: Iterable[Trace], target: Path, reading: ReadingOptions, *, kin
     rest = iter(traces)
     first = next(rest, None)
     if first is None:
-        raise TraceError("There is no trace to write.")
+        raise TraceError("There is no trace to write.", hint="Give at least one.")
     traces = chain([first], rest)
     columns = reading.columns
     names = [columns.time or "time", columns.lat or "lat", columns.lon or "lon"]
@@ -92,12 +92,16 @@ def _write_parquet(
 
 def _write_tdrive(traces: Iterable[Trace], target: Path, reading: ReadingOptions) -> None:
     if reading.zone is None:
-        raise TraceError("T-Drive lines hold clock times. State their zone, as 'Asia/Shanghai'.")
+        raise TraceError(
+            "T-Drive lines hold clock times", hint="State their zone, as 'Asia/Shanghai'."
+        )
     with target.open("w", encoding="utf-8", newline="\n") as out:
         for trace in traces:
             user = "0" if trace.user is None else trace.user
             if not user.isdigit():
-                raise TraceError(f"A user of T-Drive lines is a number. Got {user[:40]!r}.")
+                raise TraceError(
+                    "must be a number in T-Drive lines", value=user[:40], parameter="user"
+                )
             columns = trace.times.tolist(), _texts(trace.lon), _texts(trace.lat)
             for time, lon, lat in zip(*columns, strict=True):
                 out.write(f"{user},{utc_datetime(time).astimezone(reading.zone):%Y-%m-%d %H:%M:%S}")

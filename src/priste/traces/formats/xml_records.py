@@ -30,7 +30,8 @@ def elements(file: SourceFile, wanted: frozenset[str]) -> Iterator[Element]:
                 if b"<!DOCTYPE" in here or b"<!ENTITY" in here:
                     raise TraceError(
                         f"{file.name} declares a document type or entities, which can be made to "
-                        "fill the memory. Remove the declaration."
+                        "fill the memory",
+                        hint="Remove the declaration.",
                     )
                 parser.feed(block)
                 for event, element in cast(Iterator[tuple[str, object]], parser.read_events()):
@@ -53,11 +54,14 @@ def elements(file: SourceFile, wanted: frozenset[str]) -> Iterator[Element]:
         except ElementTree.ParseError as error:
             line, column = error.position
             raise TraceError(
-                f"{file.name} is not well-formed XML: it breaks at line {line}, column {column}. "
-                "It may have been cut off."
+                f"{file.name} is not well-formed XML: it breaks at line {line}, column {column}",
+                hint="It may have been cut off.",
             ) from None
         except (ValueError, LookupError):  # an encoding that nobody knows
-            raise TraceError(f"{file.name} is not text in the encoding that it declares.") from None
+            raise TraceError(
+                f"{file.name} is not text in the encoding that it declares.",
+                hint="Save it as UTF-8.",
+            ) from None
 
 
 def text_of(element: Element, path: str) -> str | None:

@@ -256,6 +256,7 @@ function costs(found, change) {
     );
   return [
     element("p", {}, found.sentence),
+    found.models.map((words) => element("p", { class: "quiet" }, words)),
     change,
     found.far ? group("Far from the secret", "far") : null,
     found.near ? group("Near the secret", "near") : null,
