@@ -492,6 +492,7 @@ def summary(line: Line, rows: list[Row]) -> dict[str, Any]:
         "name": line.name,
         "people": people,
         "streams": len(kept),
+        "with_event": sum(row["happened"] for row in kept),
         "over_constant": round(float(np.mean(each)), 3),
         "interval": round(1.96 * float(np.std(each)) / math.sqrt(len(each)), 3),
         "over_constant_streams": round(
