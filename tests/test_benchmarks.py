@@ -207,3 +207,29 @@ def test_an_extreme_point_is_found_by_the_attack_on_synthetic_data() -> None:
     assert auc == 1.0
     assert sure > 1.0
     assert synthetic_data.attacked(rng.random(rows.shape), labels)["trained"][1] == 0.0
+
+
+def test_a_slice_of_the_red_team_runs_and_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exact leakages of a small world: the page marks what is above; a way is not done twice."""
+    run = ["model-exact", "--quick", "--work", str(tmp_path)]
+    redteam.main([*run, "--way", "exact", "--way", "priste"])
+    assert "model-exact priste" in capsys.readouterr().err
+    redteam.main([*run, "--way", "constant", "--way", "priste"])
+    assert "model-exact priste" not in capsys.readouterr().err
+    rows = json.loads((tmp_path / "quick/redteam.json").read_text())["model-exact"]["ways"]
+    assert rows["exact"][0] is None
+    assert 0.0 < rows["priste"][0] <= 1.0
+    assert rows["constant"][0] == 0.0
+    written = (tmp_path / "quick/red-team.md").read_text()
+    assert "| exact | **certain**" in written
+    assert "| constant | 1 (" in written
+
+
+def test_the_page_names_the_commit_of_each_way() -> None:
+    """A way that was measured again alone is named with its commit, the others with theirs."""
+    kept = json.loads((FOLDER / "results/redteam.json").read_text())
+    ways = kept["model"]["ways"]
+    kept["model"]["of"] = dict.fromkeys(ways, "aaaaaaa") | {"priste": "bbbbbbb"}
+    assert "priste aaaaaaa but bbbbbbb (priste)" in page(kept)

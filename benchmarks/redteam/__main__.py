@@ -3,11 +3,11 @@
 ``python -m benchmarks.redteam`` (``make redteam``) runs every part and writes the page; ``--quick``
 runs a small form within minutes and writes figures and page to the work folder. Labelled streams
 are attacked way by way, and each way is kept in the work folder as soon as it is done: run the
-command again to go on, remove the folder to begin anew. Days of real people need folders:
-``--geolife DIR``, ``--cabs DIR``; so do programs of others: ``--privkit DIR`` (an environment that
-is made there), ``--ldptrace DIR`` and ``--retrasyn DIR`` (the folders with their programs). Figures
-of parts that are not run stay. They are kept in ``benchmarks/results/redteam.json``. No position is
-kept there.
+command again to go on. Another commit of priste begins anew, ``--way priste`` with this way of
+releasing alone. Days of real people need folders: ``--geolife DIR``, ``--cabs DIR``. So do programs
+of others: ``--privkit DIR`` (an environment that is made there), ``--ldptrace DIR`` and
+``--retrasyn DIR`` (the folders with their programs). Figures of parts and ways that are not run
+stay. They are kept in ``benchmarks/results/redteam.json``. No position is kept there.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -36,9 +36,11 @@ FULL = {
     "visitors": 24,
     "streams": 4,
     "pairs": 40,
-    "guessed": 200,
+    "guessed": 20,
     "walkers": 100,
     "files": 150,
+    "weeks": 4,
+    "exact": 20,
 }
 QUICK = {
     "model": 30,
@@ -51,6 +53,8 @@ QUICK = {
     "guessed": 10,
     "walkers": 5,
     "files": 10,
+    "weeks": 2,
+    "exact": 3,
 }
 """How many there are: with and without the event each, people, weeks, days and so on."""
 
@@ -66,30 +70,63 @@ def world_part(make: Callable[[], Any], ways: Sequence[str], folder: Path) -> di
     from benchmarks.redteam.attackers import attack
     from benchmarks.redteam.labelled_streams import released
 
-    folder.mkdir(parents=True, exist_ok=True)
-    world = None
-    found: dict[str, Any] = {"ways": {}}
-    for way in ways:
-        kept = folder / f"{way.replace(':', '-')}.json"
-        if not kept.exists():
-            world = world or make()
-            began = time.process_time()
-            rows = [each.to_dict() for each in attack(world, released(world, way))]
-            about: dict[str, Any] = {
-                "people": len(world.labels),
-                "happened": int(world.labels.sum()),
-            }
-            about["circumstances"] = {**circumstances(), **versions()}
-            kept.write_text(json.dumps({"rows": rows, **about}))
-            seconds = round(time.process_time() - began, 1)
-            print(f"{world.name} {way}: {seconds} CPU s", file=sys.stderr, flush=True)
-        one = json.loads(kept.read_text())
-        found |= {name: one[name] for name in ("people", "happened", "circumstances")}
+    def attacked(way: str) -> dict[str, Any]:
+        world = make()
+        rows = [each.to_dict() for each in attack(world, released(world, way))]
+        return {"rows": rows, "people": len(world.labels), "happened": int(world.labels.sum())}
+
+    found: dict[str, Any] = {"ways": {}, "of": {}}
+    for way, one in _each_way(attacked, ways, folder):
+        found |= {name: one[name] for name in ("people", "happened")}
         found["tried"] = one["rows"][0]["tried"]
         found["ways"][way] = {
             row["attacker"]: [round(row["auc"], 6), round(row["sure"], 4)] for row in one["rows"]
         }
+        found["of"][way] = one["priste"]
     return found
+
+
+def exact_part(
+    make: Callable[[], Any], ways: Sequence[str], folder: Path, each: int
+) -> dict[str, Any]:
+    """Return the exact leakage of every way, and its mean error, for some people of one world."""
+    from benchmarks.redteam.labelled_streams import leakage, mean_error, released, some_of
+
+    def measured(way: str) -> dict[str, Any]:
+        world = some_of(make(), each)
+        streams = released(world, way)
+        largest = max(leakage(world.policy, told) for told in streams.likelihoods)
+        error = mean_error(world, streams)
+        return {
+            "leakage": _finite(largest),
+            "error_m": round(error) if error == error else None,
+            "people": [int(world.labels.sum()), int((~world.labels).sum())],
+        }
+
+    found: dict[str, Any] = {"ways": {}, "of": {}}
+    for way, one in _each_way(measured, ways, folder):
+        found["people"] = one["people"]
+        found["ways"][way] = [one["leakage"], one["error_m"]]
+        found["of"][way] = one["priste"]
+    return found
+
+
+def _each_way(
+    measure: Callable[[str], dict[str, Any]], ways: Sequence[str], folder: Path
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield what was measured of each way, and of which priste; kept as soon as it is done."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for way in ways:
+        kept = folder / f"{way.replace(':', '-')}-{versions()['priste']}.json"
+        if not kept.exists():
+            began = time.process_time()
+            kept.write_text(json.dumps({**measure(way), "priste": versions()["priste"]}))
+            _took(f"{folder.name} {way}", began)
+        yield way, json.loads(kept.read_text())
+
+
+def _took(what: str, began: float) -> None:
+    print(f"{what}: {time.process_time() - began:.1f} CPU s", file=sys.stderr, flush=True)
 
 
 def own_history(folder: Path, ways: Sequence[str], streams: int) -> dict[str, Any]:
@@ -127,24 +164,25 @@ def parts_of(arguments: Any, work: Path) -> dict[str, Part]:
     from benchmarks.redteam import labelled_streams as worlds
 
     sizes = QUICK if arguments.quick else FULL
-    ways = QUICK_WAYS if arguments.quick else worlds.WAYS
+    ways = arguments.way or (QUICK_WAYS if arguments.quick else worlds.WAYS)
     folder = work / "town"
+    parts: dict[str, Part] = {}
 
-    def in_world(name: str, size: int, make: Callable[[int], Any]) -> Part:
-        return lambda: world_part(lambda: make(size), ways, work / f"{name}-{size}")
+    def in_world(name: str, make: Callable[[], Any]) -> None:
+        once = cache(make)
+        size = sizes.get(name, sizes["days"])
+        parts[name] = lambda: world_part(once, ways, work / f"{name}-{size}")
+        exact = f"{name}-exact"
+        parts[exact] = lambda: exact_part(once, ways, work / exact, sizes["exact"])
 
-    parts: dict[str, Part] = {
+    in_world("model", lambda: worlds.model_world(worlds.town(folder), sizes["model"]))
+    in_world("residents", lambda: worlds.residents_world(worlds.town(folder), sizes["residents"]))
+    in_world("ada", lambda: worlds.ada_world(worlds.town(folder), sizes["ada"]))
+    parts |= {
         "own-history": lambda: own_history(folder, ways, sizes["streams"]),
-        "together": lambda: combinations.combinations(folder, sizes["pairs"], sizes["streams"]),
-        "model": in_world(
-            "model", sizes["model"], lambda n: worlds.model_world(worlds.town(folder), n)
+        "together": lambda: combinations.combinations(
+            folder, sizes["pairs"], sizes["streams"], sizes["weeks"]
         ),
-        "residents": in_world(
-            "residents",
-            sizes["residents"],
-            lambda n: worlds.residents_world(worlds.town(folder), n),
-        ),
-        "ada": in_world("ada", sizes["ada"], lambda n: worlds.ada_world(worlds.town(folder), n)),
         "qif": exact_figures.exact_figures,
         "zones": lambda: zone_attack.zone_attack(worlds.town(folder), sizes["visitors"]),
     }
@@ -166,17 +204,12 @@ def parts_of(arguments: Any, work: Path) -> dict[str, Part]:
             )
     for name, source in (("geolife", arguments.geolife), ("cabs", arguments.cabs)):
         if source is not None:
-            days = partial(_days, name, source, work / f"{name}-policy")
-            parts[name] = in_world(name, sizes["days"], days)
+            here = work / f"{name}-policy"
+            in_world(name, partial(worlds.days_world, name, source, here, most=sizes["days"]))
     return parts
 
 
-def _days(name: str, source: Path, folder: Path, most: int) -> Any:
-    from benchmarks.redteam.labelled_streams import days_world
-
-    return days_world(name, source, folder, most=most)
-
-
+@cache
 def versions() -> dict[str, str]:
     """Return the last change of priste's code, and the versions of the attackers' libraries."""
     asked = ["git", "log", "-1", "--format=%h", "--", "src"]
@@ -198,15 +231,24 @@ def small_json(value: Any) -> str:
     return text + "\n"
 
 
+def joined(before: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
+    """Return what was found, with the ways of releasing that were measured before and not again."""
+    for each in ("ways", "of"):
+        if each in found:
+            found[each] = {**before.get(each, {}), **found[each]}
+    return found
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the parts asked for, and write the page."""
     parser = parser_of(__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help="only these parts")
     parser.add_argument("--quick", action="store_true", help="a small form, within minutes")
     parser.add_argument("--work", type=Path, default=ROOT / "redteam-output", help="work folder")
+    parser.add_argument("--way", action="append", help="only this way of releasing")
     parser.add_argument("--geolife", type=Path, help="the Data folder of Geolife")
     parser.add_argument("--cabs", type=Path, help="a folder with new_*.txt of Cabspotting")
-    parser.add_argument("--privkit", type=Path, help="where Privkit is, or is put: 9 GB")
+    parser.add_argument("--privkit", type=Path, help="where Privkit is, or is put")
     parser.add_argument("--ldptrace", type=Path, help="the folder with main.py of LDPTrace")
     parser.add_argument("--retrasyn", type=Path, help="the folder with RetraSyn_b.py of RetraSyn")
     asked = parser.parse_args(arguments)
@@ -217,8 +259,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     results = work / "redteam.json" if asked.quick else ROOT / "benchmarks/results/redteam.json"
     written = work / "red-team.md" if asked.quick else ROOT / "docs/evidence/red-team.md"
     kept = json.loads(results.read_text()) if results.exists() else {}
+    versions()  # of the code that is loaded now, whatever is committed while it runs
     for name in asked.parts or parts:
-        kept[name] = {"circumstances": {**circumstances(), **versions()}, **parts[name]()}
+        began = time.process_time()
+        kept[name] = joined(kept.get(name, {}), parts[name]())
+        kept[name]["circumstances"] = {**circumstances(), **versions()}
+        _took(name, began)
         results.parent.mkdir(parents=True, exist_ok=True)
         results.write_text(small_json(kept))
         written.write_text(page(kept))

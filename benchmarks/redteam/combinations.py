@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.redteam.exact_figures import EPSILON, EVENT, GRID, MODEL, PRIOR, STEPS, paths
-from benchmarks.redteam.labelled_streams import model_world, released, town
-from priste import KnownPrior, PlanarLaplace, Protector, Quantifier
+from benchmarks.redteam.labelled_streams import leakage, model_world, released, town
+from priste import KnownPrior, PlanarLaplace, Protector
 from priste.audit.procedure import Procedure
 from priste.audit.recurrences import audit_recurrence
 from priste.events import Event
@@ -40,13 +40,10 @@ TOGETHER = {
 }
 """What is known about the same hours; the person's own stream is always of priste."""
 
-WEEKS = 4
-
 
 def side_by_side(policy: Policy, each: int) -> dict[str, float]:
     """Return the largest leakage about the event of any of ``2 * each`` people of the model."""
     world = model_world(policy, each)
-    event = next(iter(policy.events.values())).event
     streams: dict[tuple[str, int], Any] = {}
     found = {}
     for words, ways in TOGETHER.items():
@@ -55,17 +52,9 @@ def side_by_side(policy: Policy, each: int) -> dict[str, float]:
             if (way, number) not in streams:
                 streams[way, number] = released(world, way, seed=100 + number).likelihoods
         for person in range(2 * each):
-            asked = Quantifier(
-                policy.models,
-                event,
-                policy.chosen_adversary.adversary,
-                family=policy.family,
-                method="stream",
-            )
             told = [streams[way, number][person] for number, way in enumerate(ways)]
-            for likelihoods in zip(*told, strict=True):
-                asked.observe(_product(likelihoods))
-            largest = max(largest, *asked.directions())
+            both = [_product(likelihoods) for likelihoods in zip(*told, strict=True)]
+            largest = max(largest, leakage(policy, both))
         found[words] = largest
     return found
 
@@ -102,7 +91,7 @@ def every_pair() -> dict[str, float]:
     return {"sequences": len(table), "one": float(one.max()), "two": float(two.max())}
 
 
-def several_weeks(folder: Path, streams: int) -> dict[str, Any]:
+def several_weeks(folder: Path, streams: int, weeks: int) -> dict[str, Any]:
     """Return what Ada's streams of some weeks tell about "every time", apart and together."""
     found: dict[str, Any] = {}
     town(folder)
@@ -111,7 +100,7 @@ def several_weeks(folder: Path, streams: int) -> dict[str, Any]:
         "each week by itself": "",
         "each two neighbouring weeks together": '\ntogether = "weeks"\nspan = 2\n',
     }.items():
-        text = town_policy().replace("steps = 336", f"steps = {168 * WEEKS}")
+        text = town_policy().replace("steps = 336", f"steps = {168 * weeks}")
         (folder / "weeks.toml").write_text(text + more)
         policy = load_policy(folder / "weeks.toml")
         if not more:
@@ -120,7 +109,7 @@ def several_weeks(folder: Path, streams: int) -> dict[str, Any]:
             ]
         rows = []
         for run in range(streams):
-            person = true_steps(policy, ada(7 * WEEKS, seed=1 + run))
+            person = true_steps(policy, ada(7 * weeks, seed=1 + run))
             bits = bit_source(np.random.default_rng([run, 9]))
             stream = with_priste(policy).release(person, person.known, bits)
             audit = audit_recurrence(
@@ -135,7 +124,7 @@ def several_weeks(folder: Path, streams: int) -> dict[str, Any]:
     return found
 
 
-def combinations(folder: Path, each: int, streams: int) -> dict[str, Any]:
+def combinations(folder: Path, each: int, streams: int, weeks: int) -> dict[str, Any]:
     """Return every figure of releases taken together, as natural logarithms."""
     return {
         "side_by_side": {
@@ -144,7 +133,7 @@ def combinations(folder: Path, each: int, streams: int) -> dict[str, Any]:
         },
         "people": 2 * each,
         "pairs": {**every_pair(), "epsilon": EPSILON},
-        "weeks": several_weeks(folder, streams),
-        "of_weeks": WEEKS,
+        "weeks": several_weeks(folder, streams, weeks),
+        "of_weeks": weeks,
         "streams": streams,
     }

@@ -13,7 +13,7 @@ Streams are kept as released points with nan for silence, and as likelihoods.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -21,8 +21,12 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.forecast.alternatives_at_work import alternatives_of, with_priste
-from priste.forecast.alternatives_compared import first_occurrences, followed_steps
+from priste.forecast.alternatives_at_work import Released, alternatives_of, with_priste
+from priste.forecast.alternatives_compared import (
+    first_occurrences,
+    followed_steps,
+    largest_leakage,
+)
 from priste.policy import Policy, load_policy
 from priste.policy.town_policy import RESIDENTS, town_policy
 from priste.randomness import bit_source
@@ -306,3 +310,31 @@ def released(world: World, way: str, seed: int = 3) -> Streams:
         full = [*stream.likelihoods, *[None] * (int(world.steps[-1]) + 1 - len(stream.likelihoods))]
         likelihoods.append(full)
     return Streams(np.array(points), likelihoods)
+
+
+def some_of(world: World, each: int) -> World:
+    """Return at most ``each`` people with the event and as many without."""
+    sides = [np.flatnonzero(world.labels == side)[:each] for side in (True, False)]
+    kept = np.concatenate(sides)
+    people = [world.people[number] for number in kept]
+    return replace(world, people=people, labels=world.labels[kept], owners=world.owners[kept])
+
+
+def leakage(policy: Policy, likelihoods: Sequence[Floats | None]) -> float:
+    """Return the exact leakage of a stream about the first event, for the policy's adversary."""
+    return largest_leakage(
+        Released(likelihoods, np.empty((0, 2))),
+        policy.models,
+        next(iter(policy.events.values())),
+        policy.chosen_adversary.adversary,
+        policy.family,
+    )[0]
+
+
+def mean_error(world: World, streams: Streams) -> float:
+    """Return the mean distance in metres from true fixes to released points; nan without any."""
+    true = np.stack([person.places[world.steps] for person in world.people])
+    known = np.stack([person.cells[world.steps] != NONE for person in world.people])
+    apart = np.hypot(*np.moveaxis(true - streams.points, 2, 0))
+    there = known & ~np.isnan(apart)
+    return 1000.0 * float(apart[there].mean()) if there.any() else float("nan")

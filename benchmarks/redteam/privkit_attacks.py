@@ -1,9 +1,10 @@
 """Attacks of Privkit on releases of priste and of others, in an environment of its own.
 
-The environment is made in a folder that is given, and takes some 9 GB: Privkit demands libraries
-for faces. open3d is held below 0.20, whose modules Privkit 0.5.1 does not find. Privkit
-guesses a place from each release; the guess about the event is whether a guessed place of the
-guarded hours is in the guarded cells.
+The environment is made in a folder that is given: Privkit imports libraries for faces, whichever
+part of it is used. All versions are those of ``privkit-requirements.txt``, and torch is installed
+first, since Privkit alone would bring another one; open3d is held below 0.20, whose modules Privkit
+0.5.1 does not find. Privkit guesses a place from each release; the guess about the event is whether
+a guessed place of the guarded hours is in the guarded cells.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ WAYS = (
 TRAINING = 100
 """So many people with the event, and without it, are what Privkit's profiles are learnt from."""
 
+TORCH = "torch==2.13.0"
+REQUIREMENTS = Path(__file__).with_name("privkit-requirements.txt")
 
 EDGE = 1e-4
 """So many degrees are added to the map on each side: Privkit refuses points on its edge."""
@@ -43,28 +46,25 @@ def environment(folder: Path) -> Path:
     python = folder / "bin/python"
     if not (folder / "ready").exists():
         subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
-        wanted = ["privkit==0.5.1", "open3d<0.20"]
-        subprocess.run([python, "-m", "pip", "install", "--quiet", *wanted], check=True)
+        pip = [python, "-m", "pip", "install", "--quiet"]
+        subprocess.run([*pip, TORCH], check=True)
+        subprocess.run([*pip, "--no-deps", "-r", REQUIREMENTS], check=True)
         (folder / "ready").touch()
     return python
 
 
-def places(world: World, way: str, steps: list[int], seed: int = 3) -> list[list[float]]:
-    """Return a row for each release at ``steps``: person, true place, released place."""
+def places(world: World, way: str, seed: int = 3) -> list[list[float]]:
+    """Return a row for each release: person, true place, released place, step."""
     grid = world.policy.grid
     points = released(world, way, seed).points
     rows = []
     for number, person in enumerate(world.people):
         for place, step in enumerate(world.steps.tolist()):
-            if (
-                step not in steps
-                or person.cells[step] == NONE
-                or np.isnan(points[number, place, 0])
-            ):
+            if person.cells[step] == NONE or np.isnan(points[number, place, 0]):
                 continue
             true = grid.latlon_at(*person.places[step])
             shown = grid.latlon_at(*points[number, place])
-            rows.append([number, *map(float, true), *map(float, shown)])
+            rows.append([number, *map(float, true), *map(float, shown), step])
     return rows
 
 
@@ -80,13 +80,15 @@ def privkit_attacks(policy: Policy, each: int, work: Path, home: Path) -> dict[s
     order = np.argsort(np.tile(np.arange(each), 2), kind="stable")  # with, without, with, ...
     mixed = World("model", policy, world.followed, [world.people[k] for k in order],
                   world.labels[order], world.owners)  # fmt: skip
+    every = {way: places(mixed, way) for way in WAYS}
+    guarded = {way: [row for row in rows if row[5] in steps] for way, rows in every.items()}
     given = {
         "epsilon": policy.mechanism.alpha / 1000,
         "bounds": [south - EDGE, north + EDGE, west - EDGE, east + EDGE],
         "spacing": 1000 * policy.grid.cell_size,
-        "train": [row[1:3] for row in places(others, "exact", steps)],
-        "streams": {way: places(mixed, way, steps) for way in WAYS},
-        "long_streams": {way: places(mixed, way, mixed.steps.tolist()) for way in WAYS},
+        "train": [row[1:3] for row in places(others, "exact") if row[5] in steps],
+        "streams": {way: [row[:5] for row in rows] for way, rows in guarded.items()},
+        "long_streams": {way: [row[:5] for row in rows] for way, rows in every.items()},
     }
     (work / "given.json").write_text(json.dumps(given))
     script = Path(__file__).with_name("privkit_side.py")

@@ -17,11 +17,19 @@ from priste.audit.estimates import Estimate
 from priste.cli.application import app
 from priste.errors import InvalidParameter, OutputExists
 from priste.events import near_events
-from priste.forecast import Row, forecast, model_costs, quick_forecast, refined_forecast
+from priste.forecast import (
+    Row,
+    forecast,
+    model_costs,
+    quick_forecast,
+    refined_forecast,
+    suggest,
+)
 from priste.forecast.neighbours import neighbours_of
 from priste.forecast.picture import forecast_page, groups_of, save_forecast
 from priste.forecast.policy_cost import followed_steps, unbroken_steps
 from priste.forecast.simulation import DENSE_SPREAD
+from priste.forecast.suggestion import LADDER, MOST_TRIED, _strongest
 from priste.policy import Policy, load_policy, read_policy
 from priste.quantify import AnyPrior, BeliefBound, OddsBound
 from priste.traces import Fix, Trace
@@ -180,6 +188,38 @@ def test_neighbours_end_where_the_policy_itself_ended(policy: Policy) -> None:
     assert [row.cost.steps for row in whole] == [4] * (len(whole) - 1) + [2]
 
 
+def test_suggestions_cost_at_most_what_was_asked(policy: Policy) -> None:
+    """Each suggested guarantee is within the wish; an impossible wish has no answer."""
+    found = suggest(policy, 1e6, runs=2, steps=2)
+    assert found.rows[0].name == "ε = 0.1"
+    assert {row.name for row in found.rows} == {"ε = 0.1", "ε = 0.1, upwards only"}
+    assert suggest(policy, 1e-6, runs=2, steps=2).rows == ()
+    for where in ("near", "everywhere"):
+        within = suggest(policy, 900.0, where=where, runs=2, steps=3)  # type: ignore[arg-type]
+        for row in within.rows:
+            released = row.cost.released
+            chosen = {"far": released.far, "near": released.near, "everywhere": released.all}[where]
+            assert (chosen or released.all).value <= 900.0
+    with pytest.raises(InvalidParameter, match="must be > 0"):
+        suggest(policy, 0.0)
+    with pytest.raises(InvalidParameter, match="far, near, everywhere"):
+        suggest(policy, 1.0, where="there")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("cheap_from", range(len(LADDER) + 1))
+def test_halving_finds_the_first_rung_that_is_cheap_enough(cheap_from: int) -> None:
+    """Compared with trying every rung, wherever the costs cross; few rungs are tried."""
+    tried = []
+
+    def cost_at(epsilon: float) -> Any:
+        tried.append(epsilon)
+        return LADDER.index(epsilon)
+
+    found = _strongest(cost_at, lambda rung: rung >= cheap_from)  # type: ignore[operator]
+    assert found == (cheap_from if cheap_from < len(LADDER) else None)
+    assert len(tried) <= MOST_TRIED
+
+
 def test_steps_are_those_of_the_clock(policy: Policy) -> None:
     """The first so many, more than the clock has are refused; a short clock is followed whole."""
     whole = np.ones(policy.steps, dtype=np.bool_)
@@ -248,6 +288,12 @@ def test_the_command_in_words_and_in_json(folder: Path) -> None:
     first = found["settings"][0]
     assert first["name"] == "as it is"
     assert first["cost"]["released"]["all"]["low"] <= first["cost"]["released"]["all"]["value"]
+    asked = json.loads(runner.invoke(app, [*base, "--at-most", "1000000", "--json"]).stdout)
+    assert asked["settings"][0]["name"] == "ε = 0.1"
+    told = runner.invoke(app, [*base, "--at-most", "1000000", "--where", "everywhere"])
+    assert "strongest guarantees" in " ".join(told.stdout.split())
+    none = runner.invoke(app, [*base, "--at-most", "0.001"])
+    assert "No guarantee that was tried" in " ".join(none.stdout.split())
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -14,7 +14,7 @@ from priste.cli.options import AS_IT_TELLS, Overwrite, Reading
 
 if TYPE_CHECKING:
     from priste.audit.estimates import Estimate
-    from priste.forecast import Forecast, Row
+    from priste.forecast import Forecast, Row, Suggestion
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,36 @@ class Foreseen:
             out.print(f"[bold]{row.name}[/bold]: {said}.")
         if self.plot is not None:
             out.print(f"\nWrote {self.plot}.", markup=False)
+
+
+@dataclass(frozen=True)
+class Suggested:
+    """What ``priste forecast --at-most`` found."""
+
+    suggestion: Suggestion
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; see docs/how-to/forecast.md."""
+        return self.suggestion.to_dict()
+
+    def show(self, out: Console) -> None:
+        """Print the strongest guarantee of each kind, or that there is none."""
+        from priste.cli.tables import forecast_table
+        from priste.forecast.suggestion import WHERE_WORDS
+        from priste.results import length
+
+        found = self.suggestion
+        wish = f"at most {length(found.metres)} {WHERE_WORDS[found.where]}"
+        if not found.rows:
+            out.print(
+                f"No guarantee that was tried costs {wish}. Larger cells, a weaker adversary or "
+                "fewer events would help."
+            )
+            return
+        out.print(f"The strongest guarantees that cost {wish}:\n")
+        out.print(forecast_table(found.rows))
+        for row in found.rows:
+            out.print(f"[bold]{row.name}[/bold]: {row.guarantee}.")
 
 
 def interval(estimate: Estimate | None) -> str:
@@ -89,10 +119,19 @@ def forecast(
         Path | None, typer.Option(help="Draw it: a page (.html) or a picture (.png, .pdf, .svg).")
     ] = None,
     overwrite: Overwrite = False,
+    at_most: Annotated[
+        float | None,
+        typer.Option(help="Find the strongest guarantees that cost this many metres or less."),
+    ] = None,
+    where: Annotated[
+        Literal["far", "near", "everywhere"],
+        typer.Option(help="Which error --at-most limits: far from events, near, or all."),
+    ] = "far",
     reading: Reading = AS_IT_TELLS,
-) -> Foreseen:
+) -> Foreseen | Suggested:
     """State what a policy will cost in metres, before anything is released."""
     from priste.forecast import forecast as foresee
+    from priste.forecast import suggest
     from priste.forecast.picture import check_plot, save_forecast
     from priste.policy import load_policy
 
@@ -101,6 +140,20 @@ def forecast(
     with progress("Reading the policy"):
         loaded = load_policy(policy)
     opened = None if trace is None else reading.open(trace).one()
+    if at_most is not None:
+        with progress("Trying guarantees", "settings") as tell:
+            return Suggested(
+                suggest(
+                    loaded,
+                    at_most,
+                    trace=opened,
+                    where=where,
+                    runs=min(runs, 3),
+                    seed=seed,
+                    steps=steps,
+                    on_progress=tell,
+                )
+            )
     with progress("Simulating", "releases") as tell:
         found = foresee(
             loaded,

@@ -174,26 +174,25 @@ def forecast_table(rows: Sequence[Row]) -> Table:
     return table
 
 
+BEFORE = 6
+"""The place of the belief before any release: the same in all rows, and told below the table."""
+
+
 def comparison_table(found: Comparison) -> Table:
     """Show ways to release beside each other: how far they move odds, and their mean error."""
-    from priste.forecast.alternatives_page import lines_of
+    from priste.forecast.alternatives_page import lines_of, shown_places
 
-    several = len(found.ways[0].events) > 1
-    shown = [0, *([1] if several else []), 2, 3, 4, *([5] if found.opened else []), 7, 8, 9]
+    shown = [place for place in shown_places(found) if place != BEFORE]
     short = ("way", "event", "odds", "towards", "any", "own", "before", "belief", "error", "silent")
     table = _table(*(short[place] for place in shown))
     table.columns[0].no_wrap = True
     for line in lines_of(found):
-        cells = [Text(_short(line.cells[place])) for place in shown]
+        cells = [Text(line.cells[place]) for place in shown]
         for number, place in enumerate(shown):
             if place in (2, 4, 5):
                 cells[number].stylize(BAD if place in line.over else GOOD)
         table.add_row(*cells)
     return table
-
-
-def _short(words: str) -> str:
-    return {"without limit": "∞", "more than a million×": "> 10⁶×"}.get(words, words)
 
 
 def _last(beliefs: Sequence[float]) -> float:

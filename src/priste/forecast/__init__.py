@@ -12,6 +12,7 @@ from priste.forecast.policy_cost import (
     refined_forecast,
 )
 from priste.forecast.simulation import Cost, Metres
+from priste.forecast.suggestion import Suggestion, suggest
 
 __all__ = [
     "QUICK_RELEASES",
@@ -21,8 +22,10 @@ __all__ = [
     "Forecast",
     "Metres",
     "Row",
+    "Suggestion",
     "forecast",
     "model_costs",
     "quick_forecast",
     "refined_forecast",
+    "suggest",
 ]

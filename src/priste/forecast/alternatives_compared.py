@@ -133,7 +133,7 @@ class Comparison:
         best = min(useful, key=lambda way: way.error, default=None)
         parts = [
             f"{len(kept)} of {len(self.ways)} ways to release stayed within the policy's guarantee "
-            "in every stream that was tried"
+            f"({self._guarantee()}) in every stream that was tried"
         ]
         if best is not None:
             parts.append(f"of these {best.name} is nearest to the truth ({length(best.error)})")
@@ -151,6 +151,12 @@ class Comparison:
                 f"the odds {_moved(max(beyond))}: that is not guaranteed."
             )
         return "; ".join(parts) + "." + note
+
+    def _guarantee(self) -> str:
+        allowed = {name: odds(each.epsilon) for name, each in self.ways[0].events.items()}
+        if len(set(allowed.values())) > 1:
+            return ", ".join(f"{name}: odds by at most {most}" for name, most in allowed.items())
+        return f"odds by at most {next(iter(allowed.values()))}"
 
     def basis(self) -> str:
         """Say what the figures rest on."""
@@ -303,7 +309,7 @@ class _Measured:
             asked.append((other.models, other.chosen_adversary.adversary, "each"))
         for name, each in self._events.items():
             found = [
-                _largest(released, models, each, adversary, family)
+                largest_leakage(released, models, each, adversary, family)
                 for models, adversary, family in asked
             ]
             towards = found[0][1]
@@ -369,7 +375,7 @@ def _asked(
     return Quantifier(models, each.event, adversary, family=family, method="stream")
 
 
-def _largest(
+def largest_leakage(
     released: Released,
     models: Sequence[MarkovModel],
     each: PolicyEvent,

@@ -31,6 +31,18 @@ HEADS = (
 )
 
 
+EVENT, OWN_HISTORY = 1, 5
+"""The places in ``HEADS`` of what is shown only where there are several events, or a trace."""
+
+
+def shown_places(found: Comparison) -> tuple[int, ...]:
+    """Return the places in ``HEADS`` of the columns that say something of this comparison."""
+    left_out = set() if found.opened else {OWN_HISTORY}
+    if len(found.ways[0].events) == 1:
+        left_out.add(EVENT)
+    return tuple(place for place in range(len(HEADS)) if place not in left_out)
+
+
 @dataclass(frozen=True)
 class Line:
     """One row of the table: texts in the order of ``HEADS``, and widths of bars in percent.
@@ -57,10 +69,10 @@ def lines_of(found: Comparison) -> tuple[Line, ...]:
                     (
                         way.name if first else "",
                         name,
-                        odds(figures.leakage),
-                        odds(figures.towards),
-                        odds(figures.any_prior),
-                        "–" if own is None else odds(own),
+                        _short(figures.leakage),
+                        _short(figures.towards),
+                        _short(figures.any_prior),
+                        "–" if own is None else _short(own),
                         percent(figures.before),
                         "–" if math.isnan(figures.after) else percent(figures.after),
                         length(way.error) if first else "",
@@ -79,6 +91,12 @@ def lines_of(found: Comparison) -> tuple[Line, ...]:
     return tuple(lines)
 
 
+def _short(leakage: float) -> str:
+    """Say a leakage in few letters, for a column of a table."""
+    words = odds(leakage)
+    return {"without limit": "∞", "more than a million×": "> 10⁶×"}.get(words, words)
+
+
 def comparison_page(found: Comparison, *, title: str = "Ways to release, compared") -> str:
     """Return the page of a comparison, self-contained: a pure function of what was found."""
     from priste.report.pages import page
@@ -92,6 +110,7 @@ def comparison_page(found: Comparison, *, title: str = "Ways to release, compare
         title=title,
         found=found,
         heads=HEADS,
+        shown=shown_places(found),
         lines=lines_of(found),
         bounds=bounds,
     )
@@ -123,7 +142,7 @@ def save_comparison(found: Comparison, path: str | Path, *, overwrite: bool = Fa
 
 def _judged(figures: EventFigures) -> dict[int, float]:
     """Return the leakages over the directions of the guarantee, by their places in ``HEADS``."""
-    own = {} if figures.own_history is None else {5: figures.own_history}
+    own = {} if figures.own_history is None else {OWN_HISTORY: figures.own_history}
     return {2: figures.leakage, 4: figures.any_prior, **own}
 
 

@@ -109,7 +109,7 @@ def bars_figure(groups: Sequence[BarGroup], note: str) -> Figure:
                     if bar.level is not None:
                         ends = [place - 0.45, place + 0.45]
                         axes.plot([bar.level] * 2, ends, color=INK, linewidth=1.0)
-                    end = max(bar.width, bar.high) + 2
+                    end = max(bar.width, bar.high, bar.level or 0.0) + 2
                     axes.text(end, place, bar.words, va="center", fontsize=7.5)
             axes.set(title=kind, xlim=(0, 170), xticks=[])
             axes.set_yticks(range(len(groups)), [group.name for group in groups])
