@@ -258,11 +258,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error(f"no such part: {', '.join(unknown)}. There are {', '.join(parts)}.")
     results = work / "redteam.json" if asked.quick else ROOT / "benchmarks/results/redteam.json"
     written = work / "red-team.md" if asked.quick else ROOT / "docs/evidence/red-team.md"
-    kept = json.loads(results.read_text()) if results.exists() else {}
     versions()  # of the code that is loaded now, whatever is committed while it runs
     for name in asked.parts or parts:
         began = time.process_time()
-        kept[name] = joined(kept.get(name, {}), parts[name]())
+        found = parts[name]()
+        kept = json.loads(results.read_text()) if results.exists() else {}  # others may write too
+        kept[name] = joined(kept.get(name, {}), found)
         kept[name]["circumstances"] = {**circumstances(), **versions()}
         _took(name, began)
         results.parent.mkdir(parents=True, exist_ok=True)
