@@ -128,8 +128,10 @@ class StreamReport:
         wrong = {name: length for name, length in lengths.items() if length != steps}
         if wrong:
             raise InvalidParameter(
-                f"The sequences of a StreamReport must have one entry per step, {steps}. "
-                f"Got {wrong}."
+                f"must have one entry per step, {steps}",
+                parameter="sequences",
+                owner="a StreamReport",
+                got=str(wrong),
             )
 
     @property
