@@ -1,7 +1,8 @@
 """The release loop: the paper's run, also with solvers deciding; map sizes; long streams.
 
 Run with ``python -m benchmarks.release``, or with the names of some of its parts (first_release,
-users, long, sizes, largest_memory, paper_run, against_solvers, whole_loop): the others keep their figures.
+users, long, sizes, largest_memory, paper_run, against_solvers, whole_loop): the others keep their
+figures.
 Solvers (extra ``solvers``) are used where installed. Writes ``benchmarks/results/release.json``.
 Times are CPU seconds of this process; compare them within one run only. Set OPENBLAS_NUM_THREADS=1
 on a busy machine: threads that wait for a core burn time that is counted.

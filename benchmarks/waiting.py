@@ -15,10 +15,10 @@ file once. Set OPENBLAS_NUM_THREADS=1. Writes ``benchmarks/results/waiting.json`
 - rows_10000, rows_40000: a step of ``optimal`` against eight priors on a large map; floor: moving
   them through the model once, which is a product with its banded matrix;
 - family_400: four models by ``each``; floor: one model, so that the ratio is the cost of a family;
-- crowd: ``priste init`` and then ``priste protect`` with two workers and its summary, of people of
-  the built-in town for two days; floor: ``priste init`` alone;
-- cold_demo: ``make demo`` of a copy of the tree without an environment, pip's and uv's caches empty;
-  floor: ``priste demo``;
+- crowd: ``priste init`` and then ``priste protect`` with two workers and its summary, of 60 people
+  of the built-in town for two days; floor: ``priste init`` alone;
+- cold_demo: ``make demo`` of a copy of the tree without an environment, with empty caches of pip
+  and uv; floor: ``priste demo``;
 - demo: ``priste demo``, everything included; floor: ``priste --version``;
 - memory: megabytes of a process that has protected one user on 400 cells; floor: Python with numpy
   and scipy loaded.
