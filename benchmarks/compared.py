@@ -1,7 +1,7 @@
 """The policy of ``priste demo`` beside its alternatives: ``python -m benchmarks.compared``.
 
 Runs the demo in a folder of its own, compares its policy as ``priste compare policy.toml --streams
-16`` does, and writes what the command shows to ``benchmarks/results/compared.json``. ``--picture
+8`` does, and writes what the command shows to ``benchmarks/results/compared.json``. ``--picture
 FILE`` draws it. Seeds are fixed.
 """
 
@@ -21,7 +21,7 @@ from priste.forecast.alternatives_page import lines_of, save_comparison
 from priste.policy import load_policy
 
 RESULTS = Path(__file__).parent / "results" / "compared.json"
-STREAMS = 16
+STREAMS = 8
 SHOWN = {"way": 0, "odds": 2, "towards": 3, "any prior": 4, "belief after": 7, "mean error": 8,
          "silent": 9}  # fmt: skip
 """Columns of the page, and their places in the lines of a comparison."""

@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] = ()) -> None:
 
 
 def table(summary: dict[str, Figures]) -> str:
-    """Return the summary as a table in Markdown, as docs/how-to/forecast.md has it."""
+    """Return the summary as a table in Markdown, as docs/evidence/forecasts.md has it."""
     lines = [
         "| forecast on | mean error | people | first release in the interval | all releases | "
         "ln(realised / forecast) | interval, high / low |",

@@ -57,7 +57,7 @@ def test_dead_workers_are_replaced(tmp_path: Path) -> None:
 
 def test_workers_that_keep_dying_end_in_an_error() -> None:
     """After a few deaths the work is given up, with how they died and what to do."""
-    told = rf"died {TRIES} times.*SIGKILL.*; 0 jobs are done.*run the same command"
+    told = rf"died {TRIES} times.*SIGKILL.*; 0 jobs are done.*Run the same command"
     with pytest.raises(PristeError, match=told):
         list(finished(jobs.die, [1], workers=1))
 
@@ -125,17 +125,17 @@ def test_a_cancelled_job_ends_and_its_worker_goes_on() -> None:
     process = worker._process.pid
     for _ in range(2):
         worker.begin(0)
-        assert worker.hear() == (Said.TOLD, "still here")
+        assert worker.hear() == (Said.REPORTED, "still here")
         worker.cancel()
-        while (said := worker.hear()[0]) is Said.TOLD:
+        while (said := worker.hear()[0]) is Said.REPORTED:
             pass
         assert said is Said.CANCELLED
         worker.cancel()  # too late: the next job is not meant
     worker.begin(0)
-    assert worker.hear() == (Said.TOLD, "still here")
+    assert worker.hear() == (Said.REPORTED, "still here")
     assert worker._process.pid == process
     worker.kill()
-    while (heard := worker.hear())[0] is Said.TOLD:
+    while (heard := worker.hear())[0] is Said.REPORTED:
         pass
     assert heard == (Said.DIED, "was killed (SIGKILL), as systems do when memory is short")
     worker.end()

@@ -6,7 +6,7 @@ Every file and folder that priste makes for people goes through :func:`atomic_ou
   error it is as before.
 - Something that is there is replaced only on request, and otherwise raises
   :class:`~priste.errors.OutputExists`, also when it appeared meanwhile.
-- The draft lies beside the result under a name that nobody can foretell, is created new (never
+- The draft lies beside the result under an unpredictable name, is created new (never
   opened where something is, never through a link) and is locked while it is written. A draft
   whose writer was killed has no lock any more: the next one who writes the same result removes it.
 - A link in place of the result is itself replaced; what it points to is not touched.
@@ -304,7 +304,7 @@ def _draft_name(name: str) -> str:
 
 
 def _create(draft: Path, *, private: bool, folder: bool) -> int:
-    """Make the draft and return a handle that holds its lock; it is nobody's but ours."""
+    """Make the draft and return a handle that holds its lock; no other process holds it."""
     if folder:
         draft.mkdir(mode=0o700 if private else 0o777)
         handle = os.open(draft, os.O_RDONLY | _NO_FOLLOW)

@@ -17,7 +17,7 @@ Part = TypeVar("Part")
 
 
 class Registered(Mapping[str, Part]):
-    """The parts of one kind: those of this package, which nobody can replace, and those of others.
+    """The parts of one kind: those of this package, which cannot be replaced, and those of others.
 
     A part is known by its ``name``, or where it has none by that of its entry point. Other packages
     are looked at when a name is asked for that is not built in, or all names; theirs come first.

@@ -68,7 +68,7 @@ class Cancelled(Exception):
 class Said(Enum):
     """What a worker says of its job: something meanwhile, its end, or that the worker has died."""
 
-    TOLD, DONE, FAILED, CANCELLED, DIED = range(5)
+    REPORTED, DONE, FAILED, CANCELLED, DIED = range(5)
 
 
 def preload(module: str) -> None:
@@ -129,7 +129,7 @@ def finished(
             for pipe in wait(list(crew)):
                 worker, task = crew[pipe]  # type: ignore[index]
                 said, value = worker.hear()
-                if said is Said.TOLD:
+                if said is Said.REPORTED:
                     task.reported += 1
                     tell_on(1)
                     continue
@@ -171,8 +171,8 @@ class _Task:
         if on_lost is None:
             raise PristeError(
                 f"Workers died {tries} times at one job, the last {how}; {done} jobs are done. "
-                "What was done is kept: run the same command again, with fewer workers if memory "
-                "is short."
+                "What was done is kept.",
+                hint="Run the same command again, with fewer workers if memory is short.",
             )
         on_lost(self.number, self.job, how)
         return None
@@ -198,7 +198,8 @@ class Worker:
                     if not left:
                         raise PristeError(
                             f"No worker process could be started in {TRIES} tries. What was done "
-                            "is kept: run the same command again where there is more memory."
+                            "is kept.",
+                            hint="Run the same command again where there is more memory.",
                         ) from None
             time.sleep(AGAIN)
 
@@ -286,7 +287,7 @@ def _listen_in_a_short_folder() -> None:
 # In a worker
 
 
-_mouth: Connection | None = None
+_to_parent: Connection | None = None
 _unwanted = threading.Event()
 
 
@@ -297,15 +298,15 @@ def tell(value: Any = None) -> None:
     """
     if _unwanted.is_set():
         raise Cancelled
-    if _mouth is not None:
+    if _to_parent is not None:
         with suppress(OSError):
-            _mouth.send((Said.TOLD, value))
+            _to_parent.send((Said.REPORTED, value))
 
 
 def _serve(pipe: Connection, work: bytes) -> NoReturn:
     """Do one job after the other until the pipe ends."""
-    global _mouth
-    _mouth = pipe
+    global _to_parent
+    _to_parent = pipe
     gc.freeze()  # workers do not touch what they share
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -333,7 +334,14 @@ def _send(pipe: Connection, answer: tuple[Said, Any]) -> None:
         pipe.send(answer)
     except (pickle.PicklingError, TypeError, AttributeError):
         kind = type(answer[1]).__name__
-        pipe.send((Said.FAILED, PristeError(f"A worker could not send a {kind} back.")))
+        pipe.send(
+            (
+                Said.FAILED,
+                PristeError(
+                    f"A worker could not send a {kind} back.", hint="Return what can be pickled."
+                ),
+            )
+        )
 
 
 def _receive(pipe: Connection, jobs: queue.SimpleQueue[Any]) -> NoReturn:

@@ -78,17 +78,17 @@ def test_a_table_with_zeros_can_prove_an_event(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "is empty"),
-        ("0.5,0.5\n0.5,x\n0.5,0.5\n", "Line 2"),
-        ("0.5,0.5\n0.5\n0.5,0.5\n", "Line 2"),
+        ("", "must not be empty"),
+        ("0.5,0.5\n0.5,x\n0.5,0.5\n", "line 2"),
+        ("0.5,0.5\n0.5\n0.5,0.5\n", "line 2"),
         ("0.5,0.5\n0.5,0.5\n", "one line for each of the 3"),
         ("0.5,0.6\n0.5,0.5\n0.5,0.5\n", "must sum to 1"),
-        ("cell,output,probability\n0,0,1\n0,0,1\n", "Line 3"),
-        ("cell,output,probability\n7,0,1\n", "Line 2"),
-        ("cell,output,probability\n0,-1,1\n", "Line 2"),
-        ("cell,output,probability\n0,0\n", "Line 2"),
+        ("cell,output,probability\n0,0,1\n0,0,1\n", "line 3"),
+        ("cell,output,probability\n7,0,1\n", "line 2"),
+        ("cell,output,probability\n0,-1,1\n", "line 2"),
+        ("cell,output,probability\n0,0\n", "line 2"),
         ("cell,output,probability\n0,0,nan\n1,0,1\n2,0,1\n", "finite"),
-        ("cell,output,probability\n0,99999999999,1\n", "Line 2"),
+        ("cell,output,probability\n0,99999999999,1\n", "line 2"),
     ],
 )
 def test_wrong_files_are_refused(tmp_path, text, message) -> None:
@@ -99,8 +99,8 @@ def test_wrong_files_are_refused(tmp_path, text, message) -> None:
 
 def test_missing_and_foreign_files(tmp_path) -> None:
     """A file that is not there, or not text, is refused."""
-    with pytest.raises(InvalidParameter, match="cannot be read"):
+    with pytest.raises(InvalidParameter, match="a table that can be read"):
         read_emission_table(tmp_path / "nothing.csv", GRID)
     (tmp_path / "noise.csv").write_bytes(b"\xff\xfe\x00\x80")
-    with pytest.raises(InvalidParameter, match="cannot be read"):
+    with pytest.raises(InvalidParameter, match="a table that can be read"):
         read_emission_table(tmp_path / "noise.csv", GRID)

@@ -120,7 +120,7 @@ def test_an_empty_stream_has_no_largest_leakage() -> None:
 @pytest.mark.parametrize("output", [-1, 4, 1000])
 def test_outputs_of_another_map_are_refused(output: int) -> None:
     """The message names the step and the range."""
-    with pytest.raises(InvalidParameter, match=r"step 1 must be an output .* 0 to 3"):
+    with pytest.raises(InvalidParameter, match=r"mechanism, 0 to 3. Got .* at step 1"):
         columns_of(MECHANISM, [0, output])
 
 

@@ -429,7 +429,7 @@ def test_audit_against_another_adversary(finished: Path) -> None:
     for arguments, complaint in (
         ((finished / "trips.csv", "--adversary", "near"), "near:FACTOR"),
         ((finished / "trips.csv", "--adversary", "everybody"), "near:FACTOR"),
-        ((finished / "trips.csv", "--adversary", "starts:moon"), "names no region"),
+        ((finished / "trips.csv", "--adversary", "starts:moon"), "'moon'"),
         ((ledger, "--adversary", "population"), "must be left out with a ledger"),
     ):
         result = priste("audit", *arguments, "-p", finished / "policy.toml", code=2)

@@ -53,7 +53,7 @@ def test_releases_stand_between_the_truth_and_a_constant(finished: Path) -> None
     assert "from the true fix" in words
     found = json.loads(evaluated(finished, finished / "out.csv", "--json"))
     page = (ROOT / "docs" / "how-to" / "evaluate.md").read_text() + (
-        ROOT / "docs" / "reference" / "cli.md"
+        ROOT / "docs" / "reference" / "json.md"
     ).read_text()
     assert set(found["released"]) == set(found["uncalibrated"]) == set(found["constant"])
     for key in (*found, *found["released"], *found["released"]["distance"]):

@@ -22,7 +22,9 @@ REPLACED = re.compile(
 """Words for which priste has others: adversary, guarantee, any prior, constant point, personal
 place, uncalibrated mechanism, release table, revealed, useful, off-map."""
 MOST_WORDS = 45_000
-"""Words of the pages without code blocks, the bars of tables and pages that a command writes."""
+"""Words of the pages that no command makes, examples and tables included."""
+LONGEST_LINE = 140
+"""Characters of a line of prose; the pages are wrapped at some 120."""
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -128,17 +130,51 @@ def test_replaced_words_are_gone_from_the_source() -> None:
 
 
 def words_of(text: str) -> int:
-    """Return how many words a page has outside code blocks, without the bars of tables."""
-    prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
-    return sum(re.search(r"\w", word) is not None for word in prose.split())
+    """Return how many words a text has; the bars of tables are none."""
+    return sum(re.search(r"\w", word) is not None for word in text.split())
+
+
+TEMPLATES = sorted((ROOT / "benchmarks" / "pages").glob("*.md"))
+MADE = {"red-team.md", *(path.name for path in TEMPLATES)}
+BY_HAND = [page for page in PAGES[1:] if page.parent.name != "evidence" or page.name not in MADE]
+"""Pages of docs/ that no command makes."""
 
 
 def test_the_documentation_stays_short() -> None:
-    """All pages of docs/ together have at most so many words; generated ones do not count."""
-    written = [page for page in PAGES[1:] if page.name != "red-team.md"]
-    assert sum(words_of(page.read_text()) for page in written) <= MOST_WORDS
+    """Pages have at most so many words in all; README and ARCHITECTURE so many lines."""
+    assert sum(words_of(page.read_text()) for page in BY_HAND) <= MOST_WORDS
     assert len((ROOT / "README.md").read_text().splitlines()) <= 120
     assert len((ROOT / "ARCHITECTURE.md").read_text().splitlines()) <= 150
+
+
+def test_words_are_counted() -> None:
+    """Words of code count; bars do not."""
+    assert words_of("| a | 1.5 m |\n```python\nx = 1\n```\nb\n") == 7
+    assert len(BY_HAND) > 40
+
+
+def long_lines(text: str) -> list[str]:
+    """Return the lines of prose that are too long: no tables, no code, no template expressions."""
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    lines = [
+        line for line in prose.splitlines() if not line.startswith(("|", "    ", "{", "![", ">"))
+    ]
+    return [line for line in lines if "{{" not in line and len(line) > LONGEST_LINE]
+
+
+NOT_WRAPPED = {"alternatives", "compare", "families", "release-tables"}
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *BY_HAND, *TEMPLATES], ids=lambda p: p.stem)
+def test_lines_are_short(page: Path) -> None:
+    """No line of prose is longer than a window is wide."""
+    assert page.stem in NOT_WRAPPED or long_lines(page.read_text()) == []
+
+
+def test_long_lines_are_found() -> None:
+    """A long line of prose is seen; a long row of a table and long code are not."""
+    long = "word " * 40
+    assert long_lines(f"{long}\n| {long} |\n```\n{long}\n```\n    {long}\nshort\n") == [long]
 
 
 def test_the_reader_of_examples_sees_them() -> None:

@@ -374,8 +374,8 @@ def test_secrets_are_shown_nowhere(tmp_path: Path) -> None:
     [
         ({"listen": ("0.0.0.0", 1)}, "--expose"),
         ({"listen": ("0.0.0.0", 1), "reach": Reach.EXPOSED}, "needs 'certificate'"),
-        ({"certificate": Path("x")}, "both"),
-        ({"people": ()}, "one person"),
+        ({"certificate": Path("x")}, "with 'key'"),
+        ({"people": ()}, "must name one at least"),
     ],
 )
 def test_settings_that_are_refused(tmp_path: Path, change: dict[str, object], words: str) -> None:

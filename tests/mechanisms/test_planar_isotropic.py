@@ -269,7 +269,7 @@ def test_the_set_follows_the_belief_only_when_asked():
         ({"alpha": 1.0, "cells": [0], "delta": 0.1}, "both"),
         ({"alpha": 1.0, "cells": [4]}, "cells of its grid"),
         ({"alpha": 1.0, "cells": []}, "cells"),
-        ({"alpha": 1.0, "cells": [0], "belief": [0.25] * 4}, "takes no 'belief'"),
+        ({"alpha": 1.0, "cells": [0], "belief": [0.25] * 4}, "left out with fixed"),
         ({"alpha": 1.0, "delta": 1.0}, "delta"),
         ({"alpha": 1.0, "delta": 0.1, "belief": [1.0]}, "belief"),
     ],

@@ -271,7 +271,7 @@ def test_cells_outside_the_map_are_refused_without_being_shown(sequences: list[o
     """The message names sequence and position, never the value: it may be a true location."""
     with pytest.raises(InvalidParameter) as caught:
         MarkovModel.fit(GRID, [[1, 1], *sequences])
-    assert "Sequence 1 has another number at position 1" in str(caught.value)
+    assert "another number at position 1 of sequence 1" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -286,7 +286,7 @@ def test_cells_outside_the_map_are_refused_without_being_shown(sequences: list[o
         ([0, 1, 2], r"write \[cells\]"),
         (np.array([0, 1, 2]), r"write \[cells\]"),
         ([None], r"write \[cells\]"),
-        ([1.5], "must be a sequence of cells"),
+        ([1.5], "must be sequences of cells; sequence 0 is not"),
         (5, "list of sequences"),
         ("01", "list of sequences"),
         (None, "list of sequences"),

@@ -7,7 +7,7 @@ from pkgutil import resolve_name
 from paper.catalogue import CATALOGUE
 
 ROOT = Path(__file__).parent.parent.parent
-TEXT = (ROOT / "docs" / "evidence" / "paper.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs" / "reference" / "paper.md").read_text(encoding="utf-8")
 NAMED = re.findall(r"`([^`\n]+)`", TEXT)
 
 

@@ -307,7 +307,7 @@ def test_the_example_follows_a_template_whoever_was_where() -> None:
         "formula": 'presence(all_clinics, "10:00-16:00")',
         "every": "day",
     }
-    with pytest.raises(InvalidParameter, match="cannot be read"):
+    with pytest.raises(InvalidParameter, match="'guard' must be a time of the day"):
         drafted([visits], zone="UTC", guard=["teatime"])
 
 

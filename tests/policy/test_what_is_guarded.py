@@ -247,7 +247,7 @@ def test_other_adversaries(tmp_path: Path) -> None:
         ('knows = "near"', "needs 'factor'"),
         ('knows = "stale"\nfactor = 2.0', "needs 'hours'"),
         ('knows = "population"\nhours = 1.0', "does not take 'hours'"),
-        ('knows = "population"\nalso = ["hmoe"]', "known are clinic, home"),
+        ('knows = "population"\nalso = ["hmoe"]', "must name regions of this policy: clinic, home"),
         ('knows = "everything"', "anything"),
         ('knows = "population"\npopulation = "none.csv"', "cannot be read"),
         ('knows = "near"\nfactor = 0.5', "greater than or equal to 1"),

@@ -292,7 +292,7 @@ def test_asking_needs_a_history_or_first_cells():
     forgetful = observed(Quantifier(model, event, prior, method="stream"), columns)
     with pytest.raises(InvalidParameter, match="history=True"):
         forgetful.leakage(adversary=AnyPrior())
-    with pytest.raises(InvalidParameter, match="not both"):
+    with pytest.raises(InvalidParameter, match="must be left out"):
         kept.leakage(np.full(16, 1 / 16), adversary=AnyPrior())
 
 

@@ -94,7 +94,7 @@ def test_the_past_is_refused_clearly():
     with pytest.raises(InvalidParameter, match="history=True"):
         forgetful.location_posterior(np.full(20, 0.05), step=0)
     for method in ("auto", "replay"):
-        with pytest.raises(InvalidParameter, match="only method='forward' can do without"):
+        with pytest.raises(InvalidParameter, match="must be True unless method is 'forward'"):
             Quantifier(MODEL, EVENT, method=method, history=False)
 
 

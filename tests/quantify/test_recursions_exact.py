@@ -140,7 +140,7 @@ def test_posterior_and_likelihoods_under_a_prior(data):
     else:
         assert q.posterior(prior) == pytest.approx(float(b / (b + d)), rel=tolerance)
     if a == 0 or complement == 0:
-        with pytest.raises(InvalidParameter, match="under this prior"):
+        with pytest.raises(InvalidParameter, match="must leave the answer"):
             q.log_likelihoods(prior)
         assert q.leakage(prior).value == 0.0
         return

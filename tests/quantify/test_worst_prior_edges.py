@@ -220,7 +220,7 @@ def test_refusals_say_what_is_wrong() -> None:
     many = two_answers(np.array([0.5]), np.array([0.5]), column, column, np.array([0]), 0.0, 0.0)
     with pytest.raises(InvalidParameter, match="Use leakages"):
         worst_prior_leakage(many)
-    with pytest.raises(InvalidParameter, match="Row 1 has neither"):
+    with pytest.raises(InvalidParameter, match="neither in row 1"):
         leakages(exact_joint([0.5, 0.0], [0.5, 0.0], [0.5, 0.0], [0.5, 0.0]))
     with pytest.raises(InvalidParameter, match="exponents"):
         leakages(exact_joint([0.5] * 2, [0.5] * 2, [0.5] * 2, [0.5] * 2, [0, 2**60]))

@@ -12,7 +12,9 @@ from priste import Grid, KnownPrior, MarkovModel, PlanarLaplace, Protector, pres
 
 PACKAGE = Path(priste.__file__).parent
 MOST = 29
-"""ARCHITECTURE.md names this number; a release that crosses more modules is harder to follow."""
+"""ARCHITECTURE.md names this number, and says which modules they are.
+
+A release that crosses more modules is harder to follow."""
 
 
 def modules_of_one_release(journal: Path) -> list[str]:

@@ -111,5 +111,5 @@ def test_a_certain_release_may_be_rounded_above_one(largest: float, is_read: boo
     if is_read:
         assert np.asarray(ledger.likelihood(0)).max() == largest
     else:
-        with pytest.raises(InvalidParameter, match="not a vector of probabilities"):
+        with pytest.raises(InvalidParameter, match="must be vectors of probabilities"):
             ledger.likelihood(0)

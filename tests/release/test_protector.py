@@ -124,7 +124,7 @@ def test_a_model_with_an_end_refuses_later_steps_before_drawing() -> None:
         p.release(4)
     asked = bits.asked
     for cell in (4, None):
-        with pytest.raises(InvalidParameter, match="last step it covers is 2"):
+        with pytest.raises(InvalidParameter, match="must be at most 2"):
             p.release(cell)
     assert bits.asked == asked
     assert p.release(0, step=2) is p.ledger[2]
@@ -312,7 +312,10 @@ def test_bad_steps_are_refused(step: object) -> None:
         ({"events": [CLINIC, 3]}, "'events'"),
         ({"events": {1: CLINIC}}, "'events'"),
         ({"mechanism": MECH.emission()}, "'mechanism'"),
-        ({"mechanism": PlanarLaplace(Grid(rows=2, columns=2, cell_size=1.0), 1.0)}, "one grid"),
+        (
+            {"mechanism": PlanarLaplace(Grid(rows=2, columns=2, cell_size=1.0), 1.0)},
+            "grid of the models",
+        ),
         ({"guarantee": 0.0}, "'guarantee'"),
         ({"guarantee": -1}, "'guarantee'"),
         ({"guarantee": float("inf")}, "'guarantee'"),

@@ -75,7 +75,7 @@ def test_a_stream_without_events_or_distances_is_shown_too() -> None:
 
 def test_lengths_must_agree() -> None:
     """A report whose sequences disagree is refused with the numbers."""
-    with pytest.raises(InvalidParameter, match=r"one entry per step, 6.*released.*2"):
+    with pytest.raises(InvalidParameter, match=r"as many as all other.*6.*released.*2"):
         a_report(released=(1, 2))
 
 

@@ -88,7 +88,7 @@ def test_whatever_comes_from_true_locations_makes_it_private(
     assert compared.with_truth
     shown = stream_report(policy, ledger, title="", truth=truth, show_truth=True)
     assert shown.truth == tuple(path)
-    with pytest.raises(InvalidParameter, match="give it"):
+    with pytest.raises(InvalidParameter, match="must be given to be shown"):
         stream_report(policy, ledger, title="", show_truth=True)
     with pytest.raises(InvalidParameter, match="3 steps"):
         stream_report(policy, ledger, title="", truth=truth.first(3))

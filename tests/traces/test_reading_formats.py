@@ -250,7 +250,7 @@ def test_a_table_without_a_header_has_numbered_columns(tmp_path: Path) -> None:
         ("time,lat,lon,latitude", {}, "more than one"),
         ("time,lat,lon", {"lat": "Lat"}, "not in"),
         ("time,lat,lat,lon", {"lat": "lat"}, "more than once"),
-        ("time,lat,lon", {"lon": "lat"}, "different columns"),
+        ("time,lat,lon", {"lon": "lat"}, "must be different for"),
     ],
 )
 def test_columns_that_cannot_be_settled(

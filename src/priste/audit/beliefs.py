@@ -79,9 +79,9 @@ def event_belief(
 
 
 def _range(quantifier: Quantifier) -> tuple[float, float]:
-    moments = quantifier.joint_probabilities()
-    happened = moments.joint[:-1].sum(axis=0)
-    total = happened + moments.joint[-1]
+    joint = quantifier.joint_probabilities()
+    happened = joint.joint[:-1].sum(axis=0)
+    total = happened + joint.joint[-1]
     alive = total > 0.0
     if not alive.any():
         return math.nan, math.nan
@@ -174,18 +174,32 @@ def most_likely_trajectory(
     releases, if the releases are impossible, or above ``MAX_VITERBI_STATES`` states.
     """
     if not likelihoods:
-        raise InvalidParameter("The most likely trajectory needs at least one step. Got none.")
+        raise InvalidParameter(
+            "must have at least one step",
+            parameter="likelihoods",
+            owner="the most likely trajectory",
+            got="none",
+        )
     cells = model.grid.size
     stated = np.full(cells, 1.0 / cells) if prior is None else np.asarray(prior, dtype=np.float64)
     if stated.shape != (cells,):
-        raise InvalidParameter(f"The 'prior' must have shape ({cells},). Got {stated.shape}.")
+        raise InvalidParameter(
+            f"must have shape ({cells},)",
+            parameter="prior",
+            owner="the most likely trajectory",
+            value=stated.shape,
+        )
     score = _log(stated) + _log_likelihood(model, likelihoods[0], 0)
     origins: list[NDArray[np.int64]] = []
     for step, likelihood in enumerate(likelihoods[1:], start=1):
         if model.states(step) > MAX_VITERBI_STATES:
             raise InvalidParameter(
-                f"The most likely trajectory needs the whole matrix of a move: at most "
-                f"{MAX_VITERBI_STATES} states. Got {model.states(step)}. Use a coarser map."
+                f"must have at most {MAX_VITERBI_STATES} states, as the whole matrix of a move is "
+                "needed",
+                parameter="model",
+                owner="the most likely trajectory",
+                value=model.states(step),
+                hint="Use a coarser map.",
             )
         ways = score[:, None] + _log(model.transition(step - 1).toarray())
         origins.append(ways.argmax(axis=0))
@@ -193,7 +207,8 @@ def most_likely_trajectory(
     best = float(score.max())
     if best == -math.inf:
         raise InvalidParameter(
-            "The releases are impossible under this prior and model: no trajectory explains them."
+            "The releases are impossible under this prior and model: no trajectory explains them.",
+            hint="Give the model and a prior that they were made with.",
         )
     state = int(score.argmax())
     states = [state]

@@ -225,6 +225,7 @@ def _conditioned(
         if event.holds(trajectory) == happening:
             return trajectory
     raise InvalidParameter(
-        f"In {MAX_TRIES} draws the event never was {happening}. Give a 'prior' of starts from "
-        "which both the event and its negation are likely enough to be drawn."
+        f"In {MAX_TRIES} draws the event never was {happening}.",
+        hint="Give a 'prior' of starts from which both the event and its negation are likely "
+        "enough to be drawn.",
     )

@@ -35,9 +35,9 @@ def error_share(error: float, look: int) -> float:
 
 @dataclass(frozen=True)
 class Excess:
-    """What a check is to find: outcomes that tell ``excess`` more than was claimed.
+    """What a check is to find: outcomes that reveal ``excess`` more than was claimed.
 
-    ``probability`` is that of the telling outcomes on the side where they are more frequent: 0.1
+    ``probability`` is that of the revealing outcomes on the side where they are more frequent: 0.1
     for an implementation that misbehaves in one of ten streams. ``power`` is the wanted chance to
     find it.
     """
@@ -152,8 +152,8 @@ def streams_for(epsilon: float, wanted: Excess, *, looks: int = 4, error: float 
         if high > MOST_STREAMS:
             raise InvalidParameter(
                 f"To find an excess of {wanted.excess:g} in outcomes of probability "
-                f"{wanted.probability:g} takes more than {MOST_STREAMS:,} streams a look. Ask for "
-                "a larger excess, coarser outcomes or less power."
+                f"{wanted.probability:g} takes more than {MOST_STREAMS:,} streams a look.",
+                hint="Ask for a larger excess, coarser outcomes or less power.",
             )
     low = high // 2
     while high - low > max(2, high // 100):

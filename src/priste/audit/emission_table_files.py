@@ -12,6 +12,8 @@ from priste.maps import Grid
 from priste.mechanisms import EmissionTable
 from priste.mechanisms.mechanism import MAX_TABLE_BYTES
 
+_OWNER = "an emission table"
+
 LONG_HEADER = ["cell", "output", "probability"]
 """The header of a table with one probability a line."""
 
@@ -32,10 +34,13 @@ def read_emission_table(path: str | Path, grid: Grid) -> EmissionTable:
             lines = [(n, line) for n, line in enumerate(csv.reader(file), start=1) if line]
     except (OSError, UnicodeDecodeError, csv.Error) as problem:
         raise InvalidParameter(
-            f"The emission table {str(path)!r} cannot be read: {problem}."
+            f"must be a table that can be read: {problem}",
+            parameter="path",
+            owner=_OWNER,
+            value=str(path),
         ) from problem
     if not lines:
-        raise InvalidParameter(f"The emission table {str(path)!r} is empty.")
+        raise InvalidParameter("must not be empty", parameter="path", owner=_OWNER, value=str(path))
     if [word.strip().lower() for word in lines[0][1]] == LONG_HEADER:
         return EmissionTable(grid, _long(lines[1:], grid, path))
     return EmissionTable(grid, _wide(lines, grid, path))
@@ -49,14 +54,19 @@ def _long(lines: list[tuple[int, list[str]]], grid: Grid, path: Path) -> np.ndar
             cell, output, probability = int(line[0]), int(line[1]), float(line[2])
         except (IndexError, ValueError) as problem:
             raise InvalidParameter(
-                f"Line {number} of {str(path)!r} must hold a cell, an output and a probability. "
-                f"Got {line!r}."
+                f"must hold a cell, an output and a probability in line {number}",
+                parameter="path",
+                owner=_OWNER,
+                got=f"{line!r} in {str(path)!r}",
             ) from problem
         inside = 0 <= cell < grid.size and 0 <= output < most
         if not inside or (cell, output) in entries:
             raise InvalidParameter(
-                f"Line {number} of {str(path)!r}: the cell must be from 0 to {grid.size - 1}, the "
-                f"output from 0 to {most - 1}, and each pair may come once. Got {line!r}."
+                f"must hold a cell from 0 to {grid.size - 1} and an output from 0 to {most - 1} in "
+                f"line {number}, and each pair once",
+                parameter="path",
+                owner=_OWNER,
+                got=f"{line!r} in {str(path)!r}",
             )
         entries[cell, output] = probability
     table = np.zeros((grid.size, 1 + max((output for _, output in entries), default=0)))
@@ -72,17 +82,25 @@ def _wide(lines: list[tuple[int, list[str]]], grid: Grid, path: Path) -> np.ndar
             rows.append([float(word) for word in line])
         except ValueError as problem:
             raise InvalidParameter(
-                f"Line {number} of {str(path)!r} must hold numbers alone: one line per cell, one "
-                f"number per output. For one entry a line, begin with {','.join(LONG_HEADER)!r}."
+                f"must hold numbers alone in line {number}: one line per cell, one number per "
+                "output",
+                parameter="path",
+                owner=_OWNER,
+                value=str(path),
+                hint=f"For one entry a line, begin with {','.join(LONG_HEADER)!r}.",
             ) from problem
         if len(rows[-1]) != len(rows[0]):
             raise InvalidParameter(
-                f"Line {number} of {str(path)!r} has {len(rows[-1])} numbers, the first has "
-                f"{len(rows[0])}."
+                f"must have {len(rows[0])} numbers in line {number}, as in the first",
+                parameter="path",
+                owner=_OWNER,
+                got=f"{len(rows[-1])} in {str(path)!r}",
             )
     if len(rows) != grid.size:
         raise InvalidParameter(
-            f"The emission table {str(path)!r} must have one line for each of the {grid.size} "
-            f"cells. Got {len(rows)}."
+            f"must have one line for each of the {grid.size} cells",
+            parameter="path",
+            owner=_OWNER,
+            got=f"{len(rows)} in {str(path)!r}",
         )
     return np.array(rows)

@@ -85,7 +85,10 @@ def mean(values: ArrayLike, confidence: float = CONFIDENCE) -> Estimate:
     sample = np.asarray(values, dtype=np.float64)
     if sample.ndim != 1 or len(sample) < 2 or not np.isfinite(sample).all():
         raise InvalidParameter(
-            f"The mean with an interval needs two or more finite values. Got shape {sample.shape}."
+            "must be two or more finite numbers",
+            parameter="values",
+            owner="a mean with an interval",
+            got=f"shape {sample.shape}",
         )
     center = float(sample.mean())
     quantile = float(stdtrit(len(sample) - 1, 0.5 + confidence / 2.0))
@@ -123,7 +126,12 @@ def area_under_curve(
 def _check_counts(successes: int, trials: int, error: float) -> None:
     if not 0 <= successes <= trials:
         raise InvalidParameter(
-            f"The successes must be from 0 to the number of trials, {trials}. Got {successes}."
+            f"must be from 0 to the number of trials, {trials}",
+            parameter="successes",
+            owner="an interval",
+            value=successes,
         )
     if not 0.0 < error < 1.0:
-        raise InvalidParameter(f"The 'error' of an interval must be in (0, 1). Got {error!r}.")
+        raise InvalidParameter(
+            "must be in (0, 1)", parameter="error", owner="an interval", value=error
+        )

@@ -115,7 +115,7 @@ def averaging_attack(
     """
     wanted = sorted(set(draws))
     if not wanted or wanted[0] < 1:
-        raise InvalidParameter(f"The 'draws' must be numbers >= 1. Got {list(draws)!r}.")
+        raise InvalidParameter("must be numbers >= 1", parameter="draws", value=tuple(draws))
     cells = mechanism.grid.size
     stated = np.full(cells, 1.0 / cells) if prior is None else np.asarray(prior, dtype=np.float64)
     still = MarkovModel(mechanism.grid, np.eye(cells))

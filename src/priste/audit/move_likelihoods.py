@@ -36,7 +36,7 @@ Seen = Sequence[Floats | None]
 
 
 class MoveQuantifier:
-    """What releases with likelihoods of moves tell about an event, against an adversary.
+    """What releases with likelihoods of moves reveal about an event, against an adversary.
 
     Takes the likelihood of each step with :meth:`observe`, (m, m) ``[before, now]`` where it is of
     a move. Answers are those of a :class:`~priste.quantify.Quantifier`, with the rounding of the
@@ -88,7 +88,11 @@ class MoveQuantifier:
                 weights.append(likelihood)
                 continue
             if not step:
-                raise InvalidParameter("The release of the first step has no move before it.")
+                raise InvalidParameter(
+                    "must be (m,) at the first step, which has no move before it",
+                    parameter="likelihoods",
+                    got=f"shape {likelihood.shape}",
+                )
             moves[-1], sums = _tilted(moves[-1], likelihood)
             known = weights[-1]
             weights[-1] = sums if known is None else known * sums

@@ -90,8 +90,10 @@ def moves_scaled(model: MarkovModel, factor: float) -> MarkovModel:
     check_float(factor, "factor", "moves_scaled", above=0.0)
     if model.order != 1 or model.period is None or model.grid.size > DENSE_LIMIT:
         raise InvalidParameter(
-            f"The 'model' of moves_scaled must be of order 1, go on for ever and have at most "
-            f"{DENSE_LIMIT} cells. Got {model!r}."
+            f"must be of order 1, go on for ever and have at most {DENSE_LIMIT} cells",
+            parameter="model",
+            owner="moves_scaled",
+            value=model,
         )
     made: dict[Transition, Transition] = {}
     steps = []
@@ -149,11 +151,13 @@ def compare_guards(
     unknown = {name for names in guards for name in names} | {truth}
     if not unknown <= set(models):
         raise InvalidParameter(
-            f"The guarded models and 'truth' must be among {sorted(models)}. "
-            f"Got {sorted(unknown - set(models))}."
+            f"must be among {sorted(models)}, as must the 'truth'",
+            parameter="guards",
+            owner="a comparison",
+            value=tuple(sorted(unknown - set(models))),
         )
     if runs < 2:
-        raise InvalidParameter(f"The 'runs' of a comparison must be >= 2. Got {runs!r}.")
+        raise InvalidParameter("must be >= 2", parameter="runs", owner="a comparison", value=runs)
     trajectories = [models[truth].sample(steps, bit_source(rng + run)) for run in range(runs)]
     return [
         _guarded(

@@ -46,8 +46,11 @@ class Procedure:
         state = protector.state
         if state.step != 0:
             raise InvalidParameter(
-                "The audit of a procedure begins before its first release. Got a Protector at step "
-                f"{state.step}. Give a new one with the same terms."
+                "must be before its first release",
+                parameter="protector",
+                owner="the audit of a procedure",
+                got=f"a Protector at step {state.step}",
+                hint="Give a new one with the same terms.",
             )
         tree = StreamTree.of(state.terms, protector.calibrator, memory=KEPT_BYTES, eager=True)
         self.start = tree.root
@@ -100,6 +103,6 @@ class Procedure:
             return 0
         if name not in self.terms.event_names:
             raise InvalidParameter(
-                f"The event must be one of {list(self.terms.event_names)}. Got {name!r}."
+                f"must be one of {list(self.terms.event_names)}", parameter="event", value=name
             )
         return self.terms.event_names.index(name)

@@ -197,8 +197,10 @@ def columns_of(mechanism: Mechanism, outputs: Iterable[int | None]) -> list[Floa
             continue
         if not 0 <= output < mechanism.outputs:
             raise InvalidParameter(
-                f"The release of step {step} must be an output of the mechanism, "
-                f"0 to {mechanism.outputs - 1}. Got {output!r}. Was it made on another map?"
+                f"must be outputs of the mechanism, 0 to {mechanism.outputs - 1}",
+                parameter="releases",
+                got=f"{output!r} at step {step}",
+                hint="Were they made on another map?",
             )
         columns.append(table[:, output])
     return columns

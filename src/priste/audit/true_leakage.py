@@ -1,4 +1,4 @@
-"""What a release procedure really tells an adversary who knows how it works.
+"""What a release procedure really reveals to an adversary who knows how it works.
 
 A calibrator checks releases against the distribution it believes in. What comes out may have
 another one: rejections and fallbacks depend on the true cell. Here the distribution of the
@@ -217,7 +217,7 @@ def true_leakage(
         history_of_worst = worst[number]
         if history_of_worst is None:
             raise InvalidParameter(
-                "The procedure has no possible release; its distribution is empty."
+                "must have a possible release; its distribution is empty", parameter="procedure"
             )
         learnt = _worst_prior(procedure, number, history_of_worst, against)
         found[name] = TrueLeakage(
@@ -274,8 +274,8 @@ class _Branch:
         drawn = self.node.rule.outcome(output, seen.budgets[layer])
         return _Branch(self.node.after(drawn), quantifiers)
 
-    def moments(self, event: int, who: str, sees: Sees) -> JointProbabilities:
-        """Return the moments of what may be seen next: outputs, or pairs with the budget first."""
+    def joint_probabilities(self, event: int, who: str, sees: Sees) -> JointProbabilities:
+        """Return those of what may be seen next: outputs, or pairs with the budget first."""
         distribution = self.node.distribution
         pairs = self.quantifiers[event][who].candidate_joint(distribution.pairs())
         return pairs if sees == "budgets" else layers_added(pairs, len(distribution.budgets))
@@ -350,7 +350,7 @@ class _Walk:
     ) -> _Revealed:
         def together(who: str) -> JointProbabilities:
             return candidates_of(
-                added([b.moments(event, who, self._sees) for b in branches]), places
+                added([b.joint_probabilities(event, who, self._sees) for b in branches]), places
             )
 
         known = together("known")
@@ -358,8 +358,8 @@ class _Walk:
         by_answer = [scale @ each for each in known.joint]
         with_event = np.sum(by_answer[:-1], axis=0)
         judge = branches[0].quantifiers[event]["adversary"].judge
-        moments = together("adversary")
-        directions = judge.leakages(moments, _UP), judge.leakages(moments, _DOWN)
+        joint = together("adversary")
+        directions = judge.leakages(joint, _UP), judge.leakages(joint, _DOWN)
         bounded = bounded_directions(self._guarantees[event])
         any_prior = np.maximum(*directions)
         if "any_prior" in branches[0].quantifiers[event]:
@@ -372,7 +372,7 @@ class _Walk:
             *directions,
             np.array(
                 [
-                    judge.belief(candidates_of(moments, slice(place, place + 1)))
+                    judge.belief(candidates_of(joint, slice(place, place + 1)))
                     for place in range(len(places))
                 ]
             ),

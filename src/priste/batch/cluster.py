@@ -214,7 +214,7 @@ def _finished(
 
 
 def _one_by_one(client: Any, name: str, work: Work, job: Job, on_done: OnTold) -> Made:
-    """Protect the users of a chunk one after the other; at whom workers die is left out.
+    """Protect the users of a chunk one after the other; one whose work ends a process is left out.
 
     One at a time, as the scheduler blames all that a worker had before it when it died.
     """

@@ -1,7 +1,7 @@
 """Bits for the draws of many streams: each user and step has its own, however often it is drawn.
 
 Engines repeat work: a worker dies, a slow task is done twice, a run is taken up again. Because the
-bits of a step follow from a key, the user and the step alone, every repetition draws the
+bits of a step follow from a key, the user and the step only, every repetition draws the
 same, and no step is ever drawn twice with different bits.
 """
 

@@ -22,7 +22,7 @@ from priste.register import Recognition
 from priste.results import PersonErrors
 
 TRIES = 2
-"""How many workers may die at a chunk before its users are tried one by one, and at a user alone
+"""How many workers may die at a chunk before its users are tried one by one, and at one user
 before nothing is released for them."""
 
 PRELOADED = "priste.batch.preloaded"
@@ -152,7 +152,7 @@ def pool_of(workers: int) -> Engine:
 
 
 def _one_by_one(work: Work, job: Job, on_done: OnTold) -> Made:
-    """Protect the users of a chunk at which workers died; at whom they die again is left out."""
+    """Protect the users of a chunk at which workers died, without those at whom they die again."""
     found: dict[int, tuple[Outcome, ...]] = {}
 
     def lose(number: int, single: Job, how: str) -> None:

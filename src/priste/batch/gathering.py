@@ -1,6 +1,6 @@
 """The fixes of a source, sorted into chunks of users on the disk: any size, flat memory.
 
-Which chunk a user belongs to follows from a digest of their name and the number of chunks alone. So
+Which chunk a user belongs to follows from a digest of their name and the number of chunks only. So
 the chunks of a run stay the same people when the input grows, whatever the order of its rows.
 """
 
@@ -71,7 +71,7 @@ class Chunk:
 
     @property
     def users(self) -> list[str | None]:
-        """Everybody in the chunk who has a fix."""
+        """Every user in the chunk who has a fix."""
         rows = zip(self.table["user"].to_pylist(), self.table["time"].to_pylist(), strict=True)
         return list(dict.fromkeys(user for user, time in rows if time != NO_TIME))
 
@@ -172,7 +172,7 @@ class Gathering:
     def add_named(self, names: Iterable[str | None]) -> None:
         """Take in who is named in the source; those without a fix are reported by their chunk.
 
-        Names may come more than once. Ask after everybody's fixes are in.
+        Names may come more than once. Ask after every user's fixes are in.
         """
         import pyarrow as pa
 

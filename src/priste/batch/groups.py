@@ -1,8 +1,8 @@
 """What is done with the fixes of some users: one pure function, wherever it runs.
 
-:func:`protect_group` reads no file, keeps no state and asks nobody: the same fixes, policy and key
-give the same result in this process, in a pool, on a cluster, and when it is done twice. So engines
-(see :mod:`priste.batch.engines`) only decide where.
+:func:`protect_group` reads no file, keeps no state, makes no request: the same fixes, policy and
+key give the same result in this process, in a pool, on a cluster, and when it is done twice. So
+engines (see :mod:`priste.batch.engines`) only decide where.
 """
 
 from __future__ import annotations
@@ -240,7 +240,7 @@ def belongs_to(
 ) -> dict[str, str]:
     """Return what a stream of a user is bound to: whose, under what, and made from what.
 
-    Keyed digests: without the key they tell neither who it is nor where they were.
+    Keyed digests: without the key they show neither who it is nor where they were.
     """
     return {
         "user": recognition.user(user),

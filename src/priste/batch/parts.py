@@ -182,19 +182,19 @@ class Parts:
         return Totals(0, 0, True, 0)
 
     def cells(self) -> Iterator[tuple[str | None, tuple[int | None, ...]]]:
-        """Yield everybody's released cells in the order of names."""
+        """Yield every user's released cells in the order of names."""
         query = "SELECT user, cells FROM parts WHERE len(cells) > 0 ORDER BY user NULLS FIRST"
         for user, cells in self._rows(query):
             yield user, tuple(cells)
 
     def streams(self) -> Iterator[tuple[str | None, Ledger]]:
-        """Yield everybody's ledger in the order of names."""
+        """Yield every user's ledger in the order of names."""
         query = "SELECT user, journal FROM parts WHERE len(cells) > 0 ORDER BY user NULLS FIRST"
         for user, journal in self._rows(query):
             yield user, self._ledger(journal)
 
     def users(self) -> Iterator[str | None]:
-        """Yield everybody who has a stream, in the order of names."""
+        """Yield every user who has a stream, in the order of names."""
         for (user,) in self._rows(
             "SELECT user FROM people WHERE steps > 0 ORDER BY user NULLS FIRST"
         ):
@@ -278,7 +278,7 @@ def _quoted(text: str) -> str:
 
 
 class ReleasedCells(Mapping[str | None, Sequence[int | None]]):
-    """Everybody's released cells, asked of the parts one after the other."""
+    """Every user's released cells, asked of the parts one after the other."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -302,7 +302,7 @@ class ReleasedCells(Mapping[str | None, Sequence[int | None]]):
 
 
 class Ledgers(Mapping[str | None, Ledger]):
-    """Everybody's ledger, asked of the parts one after the other."""
+    """Every user's ledger, asked of the parts one after the other."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts

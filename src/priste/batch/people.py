@@ -97,7 +97,7 @@ def about_places(users: int, placed: int, unknown: int, own: Sequence[str] = ())
     ``own`` are regions that are nowhere for those who have none.
     ``unknown`` are people who have places and are not among the users: a name that is written in
     two ways means that somebody is guarded at other places than theirs. Raises TraceError
-    where that is so for everybody.
+    where that is so for every user.
 
     >>> about_places(users=3, placed=1, unknown=0)
     ('2 of 3 users have no place of their own: for them the regions of the policy stand.',)

@@ -92,11 +92,11 @@ def protect_file(
     scheduler or another engine that does the work in their stead. One worker is this process; with
     ``apart`` it is a process of its own, so that a user at whom it dies does not take this one
     along. With a ``seed`` (for experiments: with it the noise can be undone) each user's draws
-    depend on it and the user's name alone. One record per released step is written, and nothing
+    depend on it and the user's name only. One record per released step is written, and nothing
     else of the input. ``places`` is a table of users' own regions, and ``place_columns`` the
     columns of the input that hold them, by the region's name (see :mod:`priste.batch.own_places`);
     ``sample`` is the share of users to take, chosen by their names; ``users`` are those to take,
-    everybody unless some are named.
+    every user unless some are named.
     ``on_progress`` gets how many users are done, and of how many.
 
     Users whose data cannot be protected are named with the reason, and the others are released.
@@ -231,7 +231,7 @@ def _gather(
     sample: float,
     wanted: frozenset[str],
 ) -> int:
-    """Put the fixes of everybody, or of some, onto the disk; TraceError if nothing is there.
+    """Put the fixes of every user, or of some, onto the disk; TraceError if nothing is there.
 
     Returns how many of them lie outside the clock of the policy.
     """
@@ -303,7 +303,7 @@ def _is_off_the_map(policy: Policy, trace: Trace) -> bool:
 
 
 class _Everybody(Mapping[str | None, tuple[int, ...]]):
-    """One cell for every step of everybody, to rehearse with."""
+    """One cell for every step of every user, to rehearse with."""
 
     def __init__(self, gathering: Gathering, steps: int) -> None:
         self._gathering = gathering

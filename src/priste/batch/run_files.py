@@ -55,7 +55,7 @@ class RunFiles:
         return tuple(sorted(self.released.glob("part-*")))
 
     def read_ledgers(self) -> dict[str | None, Ledger]:
-        """Return everybody's ledger; StateError for one that was changed."""
+        """Return every user's ledger; StateError for one that was changed."""
         if not self.ledgers:
             raise LedgerError(
                 f"There is no ledger beside {str(self.released)!r}",

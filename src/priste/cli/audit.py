@@ -171,13 +171,10 @@ def audit(
         raise InvalidParameter(
             "must be left out with --procedure, which audits the policy's own regions",
             parameter="places",
-            owner="audit",
         )
     if released is None:
         if policy is None:
-            raise InvalidParameter(
-                "must be given with --procedure", parameter="policy", owner="audit"
-            )
+            raise InvalidParameter("must be given with --procedure", parameter="policy")
         with progress("Reading the policy"):
             loaded = load_policy(policy)
         if adversary is not None:
@@ -199,7 +196,6 @@ def audit(
                 "must be left out with a ledger, which holds leakages against the adversary of "
                 "its policy",
                 parameter="adversary",
-                owner="audit",
                 hint="What any prior could have learnt stands beside them.",
             )
         table = places or run.sources.places

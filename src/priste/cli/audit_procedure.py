@@ -1,4 +1,4 @@
-"""``priste audit --procedure``: what a policy's way to release tells those who know its code."""
+"""``priste audit --procedure``: what a procedure reveals to those who know its code."""
 
 from __future__ import annotations
 

@@ -21,6 +21,8 @@ OPTIONS = {
     "sample": "--sample",
     "column": "--column",
     "show_truth": "--show-truth",
+    "policy": "--policy",
+    "basemap": "--basemap",
     "tiles": "--tiles",
     "plot": "--plot",
     "listen": "--listen",

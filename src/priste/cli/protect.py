@@ -214,7 +214,11 @@ def protect(
         check_writable(report, overwrite=overwrite)
         outputs["report"] = report
     elif show_truth:
-        raise InvalidParameter("is about the report, and none is named", parameter="show_truth")
+        raise InvalidParameter(
+            "is about the report, and none is named",
+            parameter="show_truth",
+            hint="Name one: --report.",
+        )
     share = share_of(sample)
     columns = dict(columns_of_regions(place or ()))
     warn_of_seed(seed)

@@ -60,7 +60,6 @@ def studio(
             raise InvalidParameter(
                 "must be a file, together with a FILE to begin with",
                 parameter="policy",
-                owner="studio",
                 value=str(policy),
             )
         warn_of_seed(seed)

@@ -50,7 +50,7 @@ def guarantee_table(
 ) -> Table:
     """Show what is guaranteed about each event and what was reached.
 
-    With ``any_prior`` also what adversaries could have learnt whom it is not against.
+    With ``any_prior`` also what other adversaries could have learnt.
     """
     heads = ["event", "guaranteed", "reached", "ε", "leakage"]
     table = _table(*heads, *([] if any_prior is None else ["any prior"]))
@@ -175,7 +175,7 @@ def forecast_table(rows: Sequence[Row]) -> Table:
 
 
 BEFORE = 6
-"""The place of the belief before any release: the same in all rows, and told below the table."""
+"""The place of the belief before any release: the same in all rows, and stated below the table."""
 
 
 def comparison_table(found: Comparison) -> Table:

@@ -77,21 +77,27 @@ class Automaton:
     def __post_init__(self) -> None:
         if (self.constant is None) != bool(self.layers):
             raise InvalidParameter(
-                "An Automaton has either layers or a 'constant' of True or False.",
+                "must be either layers or a 'constant' of True or False",
+                parameter="layers",
+                owner="an Automaton",
                 got=f"{len(self.layers)} layers and constant={self.constant!r}",
             )
         if not self.layers:
             return
         if len(self.layers[0].moves) != 1 or self.layers[-1].worlds_after < 2:
             raise InvalidParameter(
-                "An Automaton starts in one world and ends in two or more.",
+                "must start in one world and end in two or more",
+                parameter="layers",
+                owner="an Automaton",
                 got=f"{len(self.layers[0].moves)} and {self.layers[-1].worlds_after}",
             )
         for before, after in pairwise(self.layers):
             if after.step <= before.step or len(after.moves) != before.worlds_after:
                 raise InvalidParameter(
-                    "The layers of an Automaton must have increasing steps and agree on the "
-                    f"worlds between them. Those of steps {before.step} and {after.step} do not."
+                    "must have increasing steps and agree on the worlds between them",
+                    parameter="layers",
+                    owner="an Automaton",
+                    got=f"steps {before.step} and {after.step}",
                 )
 
     @cached_property

@@ -18,7 +18,8 @@ def too_wide(event: Event, step: int, worlds: int, max_worlds: int) -> TooManyWo
     """Return the error for an automaton that is wider than the limit."""
     return TooManyWorlds(
         f"The event needs {worlds:,} worlds after step {step}, more than the limit of "
-        f"{max_worlds:,}. {_open_parts(event, step)} {NEXT_STEP}"
+        f"{max_worlds:,}. {_open_parts(event, step)}",
+        hint=NEXT_STEP,
     )
 
 
@@ -26,7 +27,8 @@ def too_wide_inside(event: Event, step: int, nodes: int, max_worlds: int) -> Too
     """Return the error for a part of an event that is far too wide to be compiled."""
     return TooManyWorlds(
         f"Compiling the event passes through at least {nodes:,} worlds at step {step}, far more "
-        f"than the limit of {max_worlds:,}. {_open_parts(event, step)} {NEXT_STEP}"
+        f"than the limit of {max_worlds:,}. {_open_parts(event, step)}",
+        hint=NEXT_STEP,
     )
 
 
@@ -34,7 +36,8 @@ def too_many_together(names: Sequence[str], step: int, worlds: int) -> TooManyWo
     """Return the error for events whose automata side by side are too wide."""
     return TooManyWorlds(
         f"Following {', '.join(map(repr, names))} side by side needs {worlds:,} worlds after step "
-        f"{step}. Guard fewer of them together, or such as do not overlap in time."
+        f"{step}.",
+        hint="Guard fewer of them together, or such as do not overlap in time.",
     )
 
 
@@ -43,8 +46,8 @@ def too_much_work(event: Event) -> TooManyWorlds:
     return TooManyWorlds(
         "Compiling the event was given up: its worlds, cells and steps together are too many. "
         f"It happened in the part '{abbreviated(event, SHOWN_LENGTH)}' "
-        f"(steps {event.first_step} to {event.last_step}). "
-        "Protect it as several smaller events, or name fewer regions per step."
+        f"(steps {event.first_step} to {event.last_step}).",
+        hint="Protect it as several smaller events, or name fewer regions per step.",
     )
 
 
@@ -81,6 +84,7 @@ def _spans(part: Event, step: int) -> bool:
 def too_deep(limit: int) -> InvalidParameter:
     """Say that a formula is nested beyond the limit."""
     return InvalidParameter(
-        f"This event alternates between 'and' and 'or' more than {limit} levels deep. Write it "
-        "flatter, with presence, pattern or at_least over several steps, or split it into events."
+        f"This event alternates between 'and' and 'or' more than {limit} levels deep.",
+        hint="Write it flatter, with presence, pattern or at_least over several steps, or split "
+        "it into events.",
     )

@@ -156,9 +156,9 @@ class Event(Showable):
 
     def __bool__(self) -> NoReturn:
         raise InvalidParameter(
-            "An event is neither true nor false by itself, so Python's 'and', 'or', 'not' "
-            "and 'if' cannot read it. Join events with '&', '|' and '~', or ask "
-            "event.holds(trajectory)."
+            "An event is neither true nor false by itself, so Python's 'and', 'or', 'not' and "
+            "'if' cannot read it.",
+            hint="Join events with '&', '|' and '~', or ask event.holds(trajectory).",
         )
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
@@ -334,8 +334,10 @@ def abbreviated(event: Event, length: int) -> str:
 def unknown_formula(event: Event) -> NoReturn:
     """Refuse a subclass of Event that did not come from this package."""
     raise InvalidParameter(
-        f"An event of type {type(event).__name__} is not one this package can read. "
-        "Build events with at, presence, pattern, at_least and parse_event."
+        "must be one that this package can read",
+        parameter="event",
+        value=type(event),
+        hint="Build events with at, presence, pattern, at_least and parse_event.",
     )
 
 
@@ -404,7 +406,7 @@ def _from_record(word: str, fields: list[object], made: list[Event]) -> Event:
             return And(made[left], made[right])
         case "or", [int(left), int(right)]:
             return Or(made[left], made[right])
-    raise InvalidParameter(f"A pickled event holds an unknown record {word!r}.")
+    raise InvalidParameter("must hold records of an event", parameter="pickle", value=word)
 
 
 Signed: TypeAlias = tuple[Event, bool]

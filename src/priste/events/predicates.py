@@ -62,7 +62,9 @@ def pattern(regions: Iterable[Cells], steps: Iterable[int]) -> Event:
     checked = [cell_numbers(region, name=f"regions[{i}]") for i, region in enumerate(regions)]
     if len(checked) != len(numbers):
         raise InvalidParameter(
-            "The 'regions' and 'steps' of pattern must be equally many, one region per step.",
+            "must be as many as the 'steps', one region per step",
+            parameter="regions",
+            owner="pattern",
             got=f"{len(checked)} regions and {len(numbers)} steps",
         )
     return pattern_of(zip(numbers, checked, strict=True))
@@ -105,7 +107,12 @@ def pattern_of(places: Iterable[tuple[int, frozenset[int]]]) -> Event:
     for step, cells in places:
         event = At(step, cells) if event is None else And(event, At(step, cells))
     if event is None:
-        raise InvalidParameter("A pattern needs at least one region and step.", got="none")
+        raise InvalidParameter(
+            "must have at least one region and step",
+            parameter="regions",
+            owner="pattern",
+            got="none",
+        )
     return event
 
 

@@ -1,4 +1,4 @@
-"""Secrets with several answers: trajectories in classes, of which no release may tell two apart.
+"""Secrets with several answers: trajectories in classes, no two of which a release may distinguish.
 
 An event and its negation are two answers. A :class:`Secret` has one answer for each of several
 events that exclude each other, and :func:`together` one for each combination of events that can

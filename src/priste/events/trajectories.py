@@ -20,25 +20,30 @@ def trajectory_cells(trajectory: Sequence[int], last_step: int | None) -> list[i
         entries = list(trajectory)
     except TypeError:
         raise InvalidParameter(
-            "A trajectory must be a sequence of cell numbers, one per step from step 0.",
+            "must be a sequence of cell numbers, one per step from step 0",
+            parameter="trajectory",
             got=f"a value of type {type(trajectory).__name__}",
         ) from None
     cells = []
     for step, entry in enumerate(entries):
         if not is_int(entry):
             raise InvalidParameter(
-                "A trajectory must hold whole cell numbers. "
-                f"Its entry at step {step} has the type {type(entry).__name__}."
+                "must hold whole cell numbers",
+                parameter="trajectory",
+                got=f"type {type(entry).__name__} at step {step}",
             )
         if entry < 0:
             raise InvalidParameter(
-                "A trajectory must hold cell numbers >= 0 (cells count from 0). "
-                f"Its entry at step {step} is negative."
+                "must hold cell numbers >= 0 (cells count from 0)",
+                parameter="trajectory",
+                got=f"a negative number at step {step}",
             )
         cells.append(int(entry))
     if last_step is not None and len(cells) <= last_step:
         raise InvalidParameter(
-            f"The trajectory ends too early: the event looks at step {last_step}, so it needs "
-            f"{last_step + 1} entries (steps count from 0). It has {len(cells)}."
+            f"must have {last_step + 1} entries, as the event looks at step {last_step} (steps "
+            "count from 0)",
+            parameter="trajectory",
+            got=f"{len(cells)}",
         )
     return cells

@@ -62,7 +62,7 @@ SMALL_MAP = 500
 LEAST_REFINED = 14
 """Up to this many cells a stream of a refined forecast has ``QUICK_RELEASES`` releases. On larger
 maps it has fewer, in proportion, but at least ``LEAST_REFINED``: a release takes longer there, and
-more streams fit into the same time. The number follows from the map alone, so that two settings on
+more streams fit into the same time. The number follows from the map only, so that two settings on
 one map are tried at the same steps."""
 
 AGAINST = {

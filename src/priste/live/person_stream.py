@@ -70,7 +70,7 @@ class StreamOptions:
     """How a person's stream behaves beyond what the policy says; all of it may be public.
 
     ``missing`` is what a step without a fix does: ``"cover"`` releases a point that was drawn from
-    public knowledge alone, ``"silence"`` nothing. ``hold`` is for how long the last fix still
+    public knowledge only, ``"silence"`` nothing. ``hold`` is for how long the last fix still
     counts when none comes, for devices that report only when they move. ``points``,
     ``avoid_guarded`` and ``accuracy`` say where outputs are shown: see
     :class:`~priste.live.output_points.OutputPoints`. With a ``seed`` draws repeat, for tests and
@@ -97,7 +97,7 @@ class StreamOptions:
 
 @dataclass
 class Counts:
-    """What a stream has seen since it was opened; numbers alone."""
+    """What a stream has seen since it was opened; numbers only."""
 
     kept: int = 0
     released: int = 0
@@ -241,7 +241,7 @@ class Stream:
         )
 
     def guards(self, step: int) -> bool:
-        """Tell whether a step of the stream is in guarded hours, also when nothing is prepared yet.
+        """Return whether a step of the stream is in guarded hours, also before it is prepared.
 
         It follows from the policy, the clock and past releases.
         """

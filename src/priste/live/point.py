@@ -14,7 +14,7 @@ class Point:
     """A released location of one person; nothing in it but public numbers.
 
     ``time`` is the beginning of the step. ``accuracy`` (metres) and ``place`` (the name of a
-    public point) follow from the released cell. None tells when a fix came or how good it was.
+    public point) follow from the released cell. None shows when a fix came or how good it was.
     """
 
     person: str

@@ -5,7 +5,7 @@ anew for each day or week: a period enters when the one before it begins, at lea
 ahead, and the releases so far are counted against it (``Protector.with_policy``). It leaves again
 when it is *settled*: over, and even the exact cell of every later step could not bring it above its
 ε. Entering depends on the calendar and leaving on past releases, so the releases reveal nothing by
-either. docs/how-to/live.md says what is guaranteed with that.
+either. docs/explanation/endless-streams.md says what is guaranteed with that.
 """
 
 from __future__ import annotations

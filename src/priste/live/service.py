@@ -38,7 +38,7 @@ GRACE = timedelta(seconds=0.5)
 GIVEN_OUT = timedelta(seconds=0.8)
 """How long after its end a step is given out (a fifth of a step at most).
 
-Always at that moment: how long a release took would tell whether fixes came in its step.
+Always at that moment: how long a release took would reveal whether fixes came in its step.
 """
 
 MOST_RECENT = 100

@@ -61,7 +61,8 @@ def read_cell_numbers(cells: Cells, *, name: str) -> frozenset[int]:
     if isinstance(cells, np.ndarray):
         if cells.ndim != 1 or (cells.size and cells.dtype.kind not in "iuO"):
             raise InvalidParameter(
-                f"'{name}' as an array must be one-dimensional and of an integer type.",
+                "must be one-dimensional and of an integer type where it is an array",
+                parameter=name,
                 got=f"shape {cells.shape} of {cells.dtype}",
                 hint="For a mask of booleans use numpy.flatnonzero(mask).",
             )
@@ -82,7 +83,7 @@ def _cell_number(entry: object, name: str) -> int:
         if 0 <= number < CELL_NUMBER_LIMIT:
             return number
     raise InvalidParameter(
-        f"Every entry of '{name}' must be a cell number (a whole number in [0, "
-        f"{CELL_NUMBER_LIMIT}), not a bool).",
+        f"must hold cell numbers (whole numbers in [0, {CELL_NUMBER_LIMIT}), not bools)",
+        parameter=name,
         value=entry,
     )

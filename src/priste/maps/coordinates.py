@@ -19,13 +19,15 @@ def read_pair(
         try:
             array = np.asarray(values)
         except ValueError:
-            raise InvalidParameter(f"The {what} must be numbers or arrays of numbers.") from None
+            raise InvalidParameter("must be numbers or arrays of numbers", parameter=what) from None
         if array.size and array.dtype.kind not in "iuf":
-            raise InvalidParameter(f"The {what} must be real numbers.", got=f"{array.dtype} values")
+            raise InvalidParameter(
+                "must be real numbers", parameter=what, got=f"{array.dtype} values"
+            )
         arrays.append(array.astype(np.float64))
     if arrays[0].shape != arrays[1].shape:
         raise InvalidParameter(
-            f"The {what} must have one shape.", got=f"{arrays[0].shape} and {arrays[1].shape}"
+            "must have one shape", parameter=what, got=f"{arrays[0].shape} and {arrays[1].shape}"
         )
     return arrays[0], arrays[1]
 
@@ -34,7 +36,9 @@ def read_km(x: ArrayLike, y: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np
     """Return finite plane coordinates of one shape."""
     east, north = read_pair(x, y, "coordinates x and y")
     if not (np.all(np.isfinite(east)) and np.all(np.isfinite(north))):
-        raise InvalidParameter("The coordinates x and y must be finite (km). At least one was not.")
+        raise InvalidParameter(
+            "must be finite (km); at least one was not", parameter="coordinates x and y"
+        )
     return east, north
 
 

@@ -24,7 +24,7 @@ def frame_around(
 
     Every position of the box lies on that map.
     """
-    south, west, north, east = check_box(south, west, north, east, "The box of a map")
+    south, west, north, east = check_box(south, west, north, east, "a map")
     # First around the middle of the degrees, then around the middle of what that draws:
     # near a pole the two are far apart.
     middle = (west + east) / 2

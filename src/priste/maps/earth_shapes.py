@@ -61,7 +61,7 @@ def box_on_map(grid: Grid, south: float, west: float, north: float, east: float)
     """Return what lies near the map of a box of degrees; ``east < west`` is across 180°."""
     import shapely
 
-    south, west, north, east = check_box(south, west, north, east, "The box of Region.box_latlon")
+    south, west, north, east = check_box(south, west, north, east, "Region.box_latlon")
     return _drawn(grid, shapely.box(west, south, east, north))
 
 
@@ -70,15 +70,20 @@ def _unrolled(corners: NDArray[np.float64], who: str) -> NDArray[np.float64]:
     longitude, latitude = corners[:, 0], corners[:, 1]
     if np.any(np.abs(latitude) > 90.0) or np.any(np.abs(longitude) > 360.0):
         raise InvalidParameter(
-            f"{who}: latitudes must be in [-90, 90] and longitudes in [-360, 360] degrees. "
-            "Are they the other way round?"
+            "must have latitudes in [-90, 90] and longitudes in [-360, 360] degrees",
+            parameter="corners",
+            owner=who,
+            hint="Are they the other way round?",
         )
     turns = np.zeros(len(corners))
     turns[1:] = -np.cumsum(np.round(np.diff(longitude) / 360.0))
     if turns[-1] != 0.0:
         raise InvalidParameter(
-            f"{who}: a polygon must not go round a pole. Cut it along a meridian into parts, "
-            "as GeoJSON asks (RFC 7946, 3.1.9), or use Region.box_latlon."
+            "must not go round a pole",
+            parameter="polygon",
+            owner=who,
+            hint="Cut it along a meridian into parts, as GeoJSON asks (RFC 7946, 3.1.9), or use "
+            "Region.box_latlon.",
         )
     return np.column_stack([longitude + 360.0 * turns, latitude])
 

@@ -56,7 +56,10 @@ def read_geojson(source: Mapping[str, Any] | str | os.PathLike[str]) -> tuple[Fe
     """Return the features of a GeoJSON mapping, or of the file at a path; at least one."""
     if not isinstance(source, (Mapping, str, os.PathLike)):
         raise InvalidParameter(
-            "GeoJSON must be given as a mapping or as the path of a file.", value=type(source)
+            "must be a mapping or the path of a file",
+            parameter="source",
+            owner="GeoJSON",
+            value=type(source),
         )
     document = source if isinstance(source, Mapping) else _loaded(source)
     if not isinstance(document, Mapping):
@@ -79,11 +82,15 @@ def _loaded(path: str | os.PathLike[str]) -> object:
             return json.load(file)
     except OSError as problem:
         raise InvalidParameter(
-            f"The GeoJSON file {os.fspath(path)!r:.200} cannot be read: {problem.strerror}."
+            f"The GeoJSON file {os.fspath(path)!r:.200} cannot be read: {problem.strerror}.",
+            parameter="source",
+            owner="GeoJSON",
         ) from problem
     except (ValueError, RecursionError) as problem:
         raise InvalidParameter(
-            f"The file {os.fspath(path)!r:.200} is not JSON: {problem!s:.100}."
+            f"The file {os.fspath(path)!r:.200} is not JSON: {problem!s:.100}.",
+            parameter="source",
+            owner="GeoJSON",
         ) from problem
 
 
@@ -151,7 +158,7 @@ def _point(position: object, name: str) -> PointPart:
     latitude = check_float(position[1], "latitude", f"GeoJSON, {name},")
     # Some writers go on counting past the date line.
     turned = longitude + 360.0 if -360.0 <= longitude < -180.0 else longitude
-    check_degrees(latitude, turned, f"GeoJSON, {name}: a point")
+    check_degrees(latitude, turned, "point", f"GeoJSON, {name}")
     return PointPart(turned, latitude)
 
 
@@ -173,7 +180,7 @@ def _is_array(value: object) -> TypeGuard[Sequence[Any]]:
 
 
 def _broken(rule: str) -> InvalidParameter:
-    return InvalidParameter(f"GeoJSON cannot be read: {rule}.", owner="GeoJSON")
+    return InvalidParameter(f"cannot be read: {rule}", parameter="source", owner="GeoJSON")
 
 
 DECIMALS = 7

@@ -280,8 +280,9 @@ class Grid(Plottable, Tabular):
         projection, (east, north) = self.earth_projection(), read_km(x, y)
         if np.any(np.abs(east) > FARTHEST_KM) or np.any(np.abs(north) > FARTHEST_KM):
             raise InvalidParameter(
-                f"The coordinates x and y must be within ±{FARTHEST_KM:g} km to be somewhere on "
-                "the earth. At least one was not."
+                f"must be within ±{FARTHEST_KM:g} km to be somewhere on the earth; at least one "
+                "was not",
+                parameter="coordinates x and y",
             )
         return as_plain(*projection.inverse(east, north))
 
@@ -348,12 +349,12 @@ class Grid(Plottable, Tabular):
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> Grid:
         """Return the grid that :meth:`to_dict` saved; unknown or missing entries are errors."""
-        _expect_keys(saved, {"rows", "columns", "cell_size"}, {"projection"}, "A saved Grid")
+        _expect_keys(saved, {"rows", "columns", "cell_size"}, {"projection"}, "saved")
         projection = saved.get("projection")
         if projection is None:
             return cls(saved["rows"], saved["columns"], saved["cell_size"])
         wanted = {"latitude", "longitude", "corner_east", "corner_north"}
-        _expect_keys(projection, wanted, set(), "The projection of a saved Grid")
+        _expect_keys(projection, wanted, set(), "projection")
         return cls(
             saved["rows"],
             saved["columns"],
@@ -373,8 +374,9 @@ class Grid(Plottable, Tabular):
         """Return the projection, or raise :class:`InvalidParameter` on a map of the plane."""
         if self.projection is None:
             raise InvalidParameter(
-                "A Grid of the plane knows no latitudes and longitudes. Use cell_at_xy and "
-                "centers (km), or make the map with Grid.covering."
+                "A Grid of the plane knows no latitudes and longitudes.",
+                owner="Grid",
+                hint="Use cell_at_xy and centers (km), or make the map with Grid.covering.",
             )
         return self.projection
 
@@ -383,7 +385,7 @@ class Grid(Plottable, Tabular):
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         projection = self.earth_projection()
         latitude, longitude = read_pair(lat, lon, "latitudes and longitudes")
-        check_degrees(latitude, longitude, "A position")
+        check_degrees(latitude, longitude, "position")
         return projection.forward(latitude, longitude)
 
     def _one_cell(self, cell: int) -> int:
@@ -400,11 +402,16 @@ class Grid(Plottable, Tabular):
             cells = cells.astype(np.int64)
         if cells.dtype.kind not in "iu":
             raise InvalidParameter(
-                "Cell numbers must be whole numbers.", got=f"{cells.dtype} values"
+                "must hold whole numbers",
+                parameter="cell",
+                owner="Grid",
+                got=f"{cells.dtype} values",
             )
         if not np.all((cells >= 0) & (cells < self.size)):
             raise InvalidParameter(
-                f"Cell numbers of this map must be in [0, {self.size}). At least one was not."
+                f"must hold cell numbers in [0, {self.size}); at least one was not",
+                parameter="cell",
+                owner="Grid",
             )
         return cells.astype(np.int64)
 
@@ -429,11 +436,16 @@ def _cell_size(value: object) -> float:
     )
 
 
-def _expect_keys(saved: object, needed: set[str], allowed: set[str], who: str) -> None:
+def _expect_keys(saved: object, needed: set[str], allowed: set[str], parameter: str) -> None:
     if not isinstance(saved, Mapping):
-        raise InvalidParameter(f"{who} must be a mapping.", value=type(saved))
+        raise InvalidParameter(
+            "must be a mapping", parameter=parameter, owner="Grid.from_dict", value=type(saved)
+        )
     keys = set(saved)
     if not needed <= keys <= needed | allowed:
         raise InvalidParameter(
-            f"{who} must have the entries {sorted(needed)}.", value=sorted(map(str, keys))
+            f"must have the entries {sorted(needed)}",
+            parameter=parameter,
+            owner="Grid.from_dict",
+            value=sorted(map(str, keys)),
         )

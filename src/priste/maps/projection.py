@@ -57,7 +57,7 @@ class LocalProjection:
         for name in ("latitude", "longitude", "corner_east", "corner_north"):
             value = check_float(getattr(self, name), name, "LocalProjection")
             object.__setattr__(self, name, value)
-        check_degrees(self.latitude, self.longitude, "The centre of LocalProjection")
+        check_degrees(self.latitude, self.longitude, "centre", "LocalProjection")
 
     def forward(self, latitude: ArrayLike, longitude: ArrayLike) -> tuple[Any, Any]:
         """Return ``x, y`` in km east and north of the corner, in the shape of the input.
@@ -104,7 +104,9 @@ def stretch_at(radius_km: float) -> float:
     return angle / math.sin(angle) - 1.0 if angle > 0.0 else 0.0
 
 
-def check_degrees(latitude: ArrayLike, longitude: ArrayLike, who: str) -> None:
+def check_degrees(
+    latitude: ArrayLike, longitude: ArrayLike, parameter: str, owner: str = ""
+) -> None:
     """Refuse anything but finite degrees with latitude in [-90, 90], longitude in [-180, 360].
 
     The error counts the offending positions and never shows one, since a position may
@@ -116,9 +118,11 @@ def check_degrees(latitude: ArrayLike, longitude: ArrayLike, who: str) -> None:
     if not np.all(good):
         bad = int(np.size(good) - np.count_nonzero(good))
         raise InvalidParameter(
-            f"{who} must have a latitude in [-90, 90] and a longitude in [-180, 360], finite "
-            f"degrees. {bad} of {np.size(good)} did not. "
-            "Latitude comes first; GeoJSON and some databases put longitude first."
+            "must have a latitude in [-90, 90] and a longitude in [-180, 360], finite degrees; "
+            f"{bad} of {np.size(good)} did not",
+            parameter=parameter,
+            owner=owner,
+            hint="Latitude comes first; GeoJSON and some databases put longitude first.",
         )
 
 
@@ -131,12 +135,14 @@ def check_box(
     """
     south, north = check_float(south, "south", who), check_float(north, "north", who)
     west, east = check_float(west, "west", who), check_float(east, "east", who)
-    check_degrees([south, north], [west, east], who)
+    check_degrees([south, north], [west, east], "box", who)
     if east < west:
         east += 360.0
     if not (south < north and west < east <= west + 360.0):
         raise InvalidParameter(
-            f"{who} must have south < north and west ≠ east, and go round the earth at most once.",
+            "must have south < north and west ≠ east, and go round the earth at most once",
+            parameter="box",
+            owner=who,
             got=f"south={south!r}, west={west!r}, north={north!r}, east={east!r}",
         )
     return south, west, north, east

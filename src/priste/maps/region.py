@@ -65,10 +65,15 @@ class Region(Plottable, Tabular):
         _check_grid(grid)
         numbers = tuple(sorted(read_cell_numbers(cells, name="cells")))
         if isinstance(cells, Region) and cells.grid != grid:
-            raise InvalidParameter("A Region of one map cannot be read as a Region of another.")
+            raise InvalidParameter(
+                "must not be a Region of another map", parameter="cells", owner="a Region"
+            )
         if numbers and numbers[-1] >= grid.size:
             raise InvalidParameter(
-                f"The cells of a Region must be in [0, {grid.size}) on this map.", value=numbers[-1]
+                f"must be in [0, {grid.size}) on this map",
+                parameter="cells",
+                owner="a Region",
+                value=numbers[-1],
             )
         object.__setattr__(self, "grid", grid)
         object.__setattr__(self, "cells", numbers)
@@ -98,7 +103,9 @@ class Region(Plottable, Tabular):
         )
         if not (x_min < x_max and y_min < y_max):
             raise InvalidParameter(
-                "Region.box must have x_min < x_max and y_min < y_max (km).",
+                "must have x_min < x_max and y_min < y_max (km)",
+                parameter="corners",
+                owner="Region.box",
                 got=f"x from {x_min!r} to {x_max!r}, y from {y_min!r} to {y_max!r}",
             )
         cells = cells_of_box(grid, x_min, y_min, x_max, y_max, cover)
@@ -172,7 +179,7 @@ class Region(Plottable, Tabular):
             check_float(lat, "lat", "Region.circle_latlon"),
             check_float(lon, "lon", "Region.circle_latlon"),
         )
-        check_degrees(lat, lon, "The centre of Region.circle_latlon")
+        check_degrees(lat, lon, "centre", "Region.circle_latlon")
         radius = check_float(radius_km, "radius_km", "a circle")
         if radius > LARGEST_RADIUS_KM:
             raise InvalidParameter(
@@ -273,7 +280,7 @@ class Region(Plottable, Tabular):
             return NotImplemented
         if other.grid != self.grid:
             raise InvalidParameter(
-                "Regions can be joined only when their maps are equal. Got two different grids."
+                "must have equal maps to be joined", parameter="regions", got="two different grids"
             )
         return Region(self.grid, join(self._numbers, other._numbers))
 

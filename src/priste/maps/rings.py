@@ -26,19 +26,23 @@ def closed_corners(ring: Ring, who: str) -> NDArray[np.float64]:
     except (TypeError, ValueError, IndexError, KeyError):
         corners = np.empty(0, dtype=object)
     if corners.ndim != 2 or corners.dtype.kind not in "iuf":
-        raise InvalidParameter(f"{who}: a ring must be a sequence of corners, pairs of numbers.")
+        raise InvalidParameter(
+            "must be a sequence of corners, pairs of numbers", parameter="ring", owner=who
+        )
     corners = corners.astype(np.float64)
     # Written so that a NaN is refused. Beyond the limit, areas would overflow.
     if not np.all(np.abs(corners) <= LARGEST_COORDINATE):
         raise InvalidParameter(
-            f"{who}: the corners of a ring must be finite numbers within ±{LARGEST_COORDINATE:g}."
+            f"must have corners that are finite numbers within ±{LARGEST_COORDINATE:g}",
+            parameter="ring",
+            owner=who,
         )
     if np.any(corners[0] != corners[-1]):
         corners = np.vstack([corners, corners[:1]])
     distinct = len(np.unique(corners, axis=0))
     if distinct < 3:
         raise InvalidParameter(
-            f"{who}: a ring must have at least 3 different corners.", value=distinct
+            "must have at least 3 different corners", parameter="ring", owner=who, value=distinct
         )
     return corners
 
@@ -50,7 +54,10 @@ def valid_polygon(shell: NDArray[np.float64], holes: Sequence[Any], who: str) ->
     polygon = shapely.Polygon(shell, holes)
     if not polygon.is_valid:
         raise InvalidParameter(
-            f"{who}: a polygon must bound an area, cross itself nowhere and contain its holes. "
-            f"Got: {shapely.is_valid_reason(polygon)}. Mend it, or give its parts one by one."
+            "must bound an area, cross itself nowhere and contain its holes",
+            parameter="polygon",
+            owner=who,
+            got=str(shapely.is_valid_reason(polygon)),
+            hint="Mend it, or give its parts one by one.",
         )
     return polygon

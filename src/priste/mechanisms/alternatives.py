@@ -189,7 +189,7 @@ def policy_graph(grid: Grid, block: int, epsilon: float) -> PointTable:
 
 
 def constant_point(grid: Grid, cell: int) -> PointTable:
-    """Release the centre of one public cell, wherever the person is."""
+    """Release the centre of one public cell, whatever the true cell."""
     return PointTable(EmissionTable(grid, np.ones((grid.size, 1))), grid.centers[[cell]])
 
 

@@ -190,8 +190,10 @@ class Mechanism(ABC):
         table = self.emission()
         if self._outputs != self._grid.size:
             raise InvalidParameter(
-                f"The outputs of this {type(self).__name__} are not the cells of its map, so they "
-                "lie in no rectangle. Use emission()."
+                "must be the cells of its map to lie in rectangles",
+                parameter="outputs",
+                owner=type(self).__name__,
+                hint="Use emission().",
             )
         squares = table.reshape(self._grid.size, self._grid.rows, self._grid.columns)
         merged = np.empty((self._grid.size, len(boxes)))
@@ -292,9 +294,11 @@ def refuse_large_table(who: str, cells: int, outputs: int) -> None:
     if needed > MAX_TABLE_BYTES:
         raise InvalidParameter(
             f"The emission table of {who} for {cells} cells and {outputs} outputs would take "
-            f"{needed / 2**30:.1f} GiB; the limit is {MAX_TABLE_BYTES / 2**30:.1f} GiB. "
-            "Use a coarser grid, or row() and likelihood() of PlanarLaplace or Uniform, which need "
-            "no table."
+            f"{needed / 2**30:.1f} GiB; the limit is {MAX_TABLE_BYTES / 2**30:.1f} GiB.",
+            owner=who,
+            hint="Use a coarser grid, or row() and likelihood() of PlanarLaplace or Uniform, "
+            "which need "
+            "no table.",
         )
 
 

@@ -23,6 +23,8 @@ from priste.mechanisms.restricted import RestrictedMechanism, remapped_columns
 from priste.mechanisms.saved_arrays import array_to_dict
 from priste.mechanisms.sensitivity_hull import SensitivityHull
 
+_WHO = "PlanarIsotropic"
+
 
 class PlanarIsotropic(RestrictedMechanism):
     """K-norm noise on a location set: density proportional to exp(-alpha * norm_K(z - x)).
@@ -64,31 +66,35 @@ class PlanarIsotropic(RestrictedMechanism):
         value = check_float(
             alpha,
             "alpha",
-            "PlanarIsotropic",
+            _WHO,
             least=0,
             why="per unit of its norm; 0 is uninformative",
             hint="For an exact release use the identity mechanism.",
         )
         if (cells is None) == (delta is None):
             raise InvalidParameter(
-                "PlanarIsotropic needs either 'cells' (a fixed set) or 'delta' (a set that follows "
-                "the belief). Got " + ("neither." if cells is None else "both.")
+                "must be given (a fixed set), or else 'delta' (a set that follows the belief)",
+                parameter="cells",
+                owner=_WHO,
+                got="neither" if cells is None else "both",
             )
-        who = "PlanarIsotropic"
         odds: NDArray[np.float64] | None = None
         share: float | None = None
         if delta is not None:
-            share = checked_delta(delta, who=who)
+            share = checked_delta(delta, who=_WHO)
             if belief is None:
                 belief = np.full(grid.size, 1.0 / grid.size)
-            odds = checked_belief(belief, grid, who=who)
+            odds = checked_belief(belief, grid, who=_WHO)
             chosen = likely_cells(odds, share)
         elif cells is not None:
             if belief is not None:
                 raise InvalidParameter(
-                    "A PlanarIsotropic with fixed 'cells' takes no 'belief'. Give 'delta' instead."
+                    "must be left out with fixed 'cells'",
+                    parameter="belief",
+                    owner=_WHO,
+                    hint="Give 'delta' instead.",
                 )
-            chosen = checked_cells(cells, grid, who=who)
+            chosen = checked_cells(cells, grid, who=_WHO)
         super().__init__(Surrogates(grid, chosen))
         rows, columns = np.divmod(self._surrogates.cells, grid.columns)
         self._alpha = value

@@ -53,12 +53,17 @@ def mechanism_from_dict(grid: Grid, saved: Mapping[str, Any]) -> Mechanism:
     kind = saved.get("kind") if isinstance(saved, Mapping) else None
     if not isinstance(kind, str) or kind not in MECHANISMS:
         raise InvalidParameter(
-            f"A saved mechanism must have a 'kind' among {sorted(MECHANISMS)}.", value=kind
+            f"must be one of {sorted(MECHANISMS)}",
+            parameter="kind",
+            owner="a saved mechanism",
+            value=kind,
         )
     entries = MECHANISMS[kind].entries
     if set(saved) != {*entries, "kind"}:
         raise InvalidParameter(
-            f"A saved mechanism of kind {kind!r} must have the entries {sorted(entries)}.",
+            f"must be {sorted(entries)} for the kind {kind!r}",
+            parameter="entries",
+            owner="a saved mechanism",
             value=sorted(map(str, set(saved) - {"kind"})),
         )
     return MECHANISMS[kind].restore(grid, saved)

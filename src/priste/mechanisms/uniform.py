@@ -1,4 +1,4 @@
-"""The mechanism that says nothing: any cell, each as likely, wherever the user is."""
+"""The mechanism that says nothing: any cell, each as likely, whatever the true cell."""
 
 from __future__ import annotations
 

@@ -111,8 +111,9 @@ def with_home(
 def _first_order(model: MarkovModel) -> Schedule:
     if model.order != 1:
         raise InvalidParameter(
-            "The model of with_home must be of order 1: where one goes must depend on "
-            "where one is.",
+            "must be of order 1: where one goes must depend on where one is",
+            parameter="model",
+            owner="with_home",
             got=f"a model of order {model.order}",
         )
     return model.schedule

@@ -296,10 +296,11 @@ def _sequences_of_each(grid: Grid, people: Iterable[CellSequences]) -> list[list
 def _checked_phases(name: str, clock: Sequence[int]) -> IntArray:
     phases = np.asarray(clock)
     if phases.ndim != 1 or not phases.size or phases.dtype.kind not in "iu":
-        raise InvalidParameter(f"The memory {name!r} must be a list of phase numbers.")
+        raise InvalidParameter("must be a list of phase numbers", parameter=f"clocks[{name}]")
     if name == PLAIN or set(phases.tolist()) != set(range(int(phases.max()) + 1)):
         raise InvalidParameter(
-            f"The phases of the memory {name!r} must be numbered 0, 1, 2, … without holes, and "
-            f"none may be called {PLAIN!r}: that is what they are compared to."
+            f"must be numbered 0, 1, 2, … without holes, under another name than {PLAIN!r}, which "
+            "they are compared to",
+            parameter=f"clocks[{name}]",
         )
     return phases.astype(np.int64)

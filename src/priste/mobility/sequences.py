@@ -28,8 +28,11 @@ CellSequences = Iterable[Sequence[int | None] | IntArray]
 def _checked_sequence(sequence: object, index: int, size: int, owner: str) -> IntArray:
     if isinstance(sequence, int | np.integer) or sequence is None:
         raise InvalidParameter(
-            f"The sequences of {owner} must be a list of sequences of cells.",
-            got="a list of cells; for one sequence write [cells]",
+            "must be a list of sequences of cells",
+            parameter="sequences",
+            owner=owner,
+            got="a list of cells",
+            hint="For one sequence write [cells].",
         )
     if isinstance(sequence, np.ndarray) and sequence.ndim == 1 and sequence.dtype.kind in "iu":
         array, gaps = sequence.astype(np.int64), None
@@ -42,8 +45,10 @@ def _checked_sequence(sequence: object, index: int, size: int, owner: str) -> In
         wrong &= ~gaps
     if wrong.any():
         raise InvalidParameter(
-            f"The sequences of {owner} must hold cell numbers 0..{size - 1} or None for a gap. "
-            f"Sequence {index} has another number at position {int(np.argmax(wrong))}."
+            f"must hold cell numbers 0..{size - 1} or None for a gap",
+            parameter="sequences",
+            owner=owner,
+            got=f"another number at position {int(np.argmax(wrong))} of sequence {index}",
         )
     return array
 
@@ -53,13 +58,18 @@ def _from_items(sequence: object, index: int, owner: str) -> tuple[IntArray, np.
         items = list(sequence)  # type: ignore[call-overload]  # a TypeError is the answer
     except TypeError:
         raise InvalidParameter(
-            f"Sequence {index} of {owner} must be a sequence of cells.", value=type(sequence)
+            f"must be sequences of cells; sequence {index} is not",
+            parameter="sequences",
+            owner=owner,
+            value=type(sequence),
         ) from None
     for position, item in enumerate(items):
         if item is not None and not is_int(item):
             raise InvalidParameter(
-                f"The sequences of {owner} must hold whole numbers, or None for a gap. "
-                f"Sequence {index} has a {type(item).__name__} at position {position}."
+                "must hold whole numbers, or None for a gap",
+                parameter="sequences",
+                owner=owner,
+                got=f"{type(item).__name__} at position {position} of sequence {index}",
             )
     gaps = np.array([item is None for item in items], dtype=np.bool_)
     # A number too large for int64 is no cell either; -2 is refused like any negative.
@@ -77,7 +87,10 @@ def checked_sequences(sequences: object, size: int, *, owner: str) -> list[IntAr
     """
     if isinstance(sequences, str | bytes) or not isinstance(sequences, Iterable):
         raise InvalidParameter(
-            f"The sequences of {owner} must be a list of sequences of cells.", value=type(sequences)
+            "must be a list of sequences of cells",
+            parameter="sequences",
+            owner=owner,
+            value=type(sequences),
         )
     return [
         _checked_sequence(sequence, index, size, owner) for index, sequence in enumerate(sequences)

@@ -46,7 +46,9 @@ class ModelOrigin:
     def __post_init__(self) -> None:
         if self.start.tzinfo is None or self.step <= timedelta(0):
             raise InvalidParameter(
-                "A ModelOrigin needs a 'start' with a zone and a 'step' > 0.",
+                "must have a zone, and its 'step' must be > 0",
+                parameter="start",
+                owner="a ModelOrigin",
                 got=f"{self.start.isoformat()} and {self.step}",
             )
 
@@ -104,7 +106,7 @@ _UNREADABLE = (
 
 def _transition_from(kind: str, arrays: Arrays, pairs: int) -> Transition:
     if kind not in FORMS:
-        raise StateError(f"unknown kind of transition {kind!r}")
+        raise ValueError(f"unknown kind of transition {kind!r}")
     return FORMS[kind].from_arrays(arrays, pairs)
 
 
@@ -194,9 +196,9 @@ def _save(file: IO[bytes], grid: Grid, schedule: Schedule, origin: ModelOrigin |
 def _header(archive: Any) -> dict[str, Any]:
     header = json.loads(bytes(archive["header"]))
     if header["format"] != FORMAT:
-        raise StateError("it was written by something else")
+        raise ValueError("it was written by something else")
     if header["version"] != VERSION:
-        raise StateError(f"it has version {header['version']!r}, and this is version {VERSION}")
+        raise ValueError(f"it has version {header['version']!r}, and this is version {VERSION}")
     return dict(header)
 
 
@@ -207,11 +209,11 @@ def _check_sizes(archive: zipfile.ZipFile) -> None:
     """
     for member in archive.infolist():
         if member.compress_type != zipfile.ZIP_STORED:
-            raise StateError(f"its part {member.filename[:40]!r} is compressed")
+            raise ValueError(f"its part {member.filename[:40]!r} is compressed")
         with archive.open(member) as file:
             version = np.lib.format.read_magic(file)
             if version not in ((1, 0), (2, 0)):
-                raise StateError(f"its part {member.filename[:40]!r} is of another format")
+                raise ValueError(f"its part {member.filename[:40]!r} is of another format")
             read = (
                 np.lib.format.read_array_header_1_0
                 if version == (1, 0)
@@ -221,7 +223,7 @@ def _check_sizes(archive: zipfile.ZipFile) -> None:
                 warnings.simplefilter("error")  # headers of Python 2, which save never wrote
                 shape, _, kind = read(file)
             if math.prod(shape) * kind.itemsize != member.file_size - file.tell():
-                raise StateError(f"its part {member.filename[:40]!r} is not as long as it says")
+                raise ValueError(f"its part {member.filename[:40]!r} is not as long as it says")
 
 
 def _is_model(path: Path) -> bool:
@@ -250,7 +252,7 @@ def read_model(
             origin = None if saved is None else ModelOrigin.from_dict(saved)
         _check_fit(grid, schedule)
         if fingerprint(grid, schedule) != header["fingerprint"]:
-            raise StateError("its content does not match its fingerprint")
+            raise ValueError("its content does not match its fingerprint")
     except (StateError, *_UNREADABLE) as error:
         raise StateError(
             f"priste cannot read a model in {str(path)!r}: "
@@ -284,11 +286,11 @@ def _check_fit(grid: Grid, schedule: Schedule) -> None:
     """Refuse a file whose parts are sound one by one and make no model together."""
     pairs, size = schedule.pairs, grid.size
     if not schedule.repeating:
-        raise StateError("it holds no transition")
+        raise ValueError("it holds no transition")
     if pairs is None:
         shapes = {transition.shape for transition in schedule.transitions()}
         if schedule.opening or shapes != {(size, size)}:
-            raise StateError("its transitions do not fit its map")
+            raise ValueError("its transitions do not fit its map")
         return
     count = len(pairs)
     fits = (
@@ -300,9 +302,9 @@ def _check_fit(grid: Grid, schedule: Schedule) -> None:
         and schedule.cyclic
     )
     if not fits or not _pairs_follow(schedule.opening[0], np.arange(size), pairs):
-        raise StateError("its pairs of cells do not fit its transitions")
+        raise ValueError("its pairs of cells do not fit its transitions")
     if not _pairs_follow(schedule.repeating[0], pairs[:, 1], pairs):
-        raise StateError("its pairs of cells do not follow each other")
+        raise ValueError("its pairs of cells do not follow each other")
 
 
 def _pairs_follow(

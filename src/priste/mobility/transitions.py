@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from priste.errors import InvalidParameter, StateError
+from priste.errors import InvalidParameter
 from priste.mobility.stationary import strong_classes
 from priste.mobility.support import Support, support_of_mask, support_of_nonzeros
 from priste.mobility.validation import (
@@ -397,11 +397,11 @@ def csr_to_arrays(matrix: sparse.csr_array) -> Arrays:
 
 
 def csr_from_arrays(arrays: Arrays, pairs: int) -> sparse.csr_array:
-    """Undo :func:`csr_to_arrays`; a shape that fits no model is a :class:`StateError`."""
+    """Undo :func:`csr_to_arrays`; ValueError for a shape that fits no model."""
     rows, columns = (int(length) for length in arrays["shape"])
     # Both are bounded by what the file holds: a stated shape must not reserve memory by itself.
     if rows != len(arrays["indptr"]) - 1 or columns not in (rows, pairs):
-        raise StateError("a matrix has another shape than its model")
+        raise ValueError("a matrix has another shape than its model")
     parts = (arrays["data"], arrays["indices"], arrays["indptr"])
     return sparse.csr_array(parts, shape=(rows, columns))
 

@@ -4,7 +4,7 @@ The earth is divided into zones, each with an origin. A lattice counts cells of 
 east and north from the origin of its zone, in the plane that :class:`~priste.maps.Grid` draws
 around it. A map on the lattice consists of whole blocks of ``BLOCK`` by ``BLOCK`` cells. So two
 people of one zone with cells of one size share every cell that both their maps have, and the
-position of a cell tells nothing about the data that the map was made for.
+position of a cell reveals nothing about the data that the map was made for.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def lattice_grid(origin: tuple[float, float], box: Box, cell_size: float) -> Gri
     if not cell_size > 0:
         raise InvalidParameter("must be > 0", parameter="cell_size", value=cell_size)
     around = LocalProjection(*origin, 0.0, 0.0)
-    x_min, y_min, x_max, y_max = extent(around, *check_box(*box, "The box of a map"))
+    x_min, y_min, x_max, y_max = extent(around, *check_box(*box, "a map"))
     block = BLOCK * cell_size
     west, south = math.floor(x_min / block), math.floor(y_min / block)
     columns = BLOCK * (math.ceil(x_max / block) - west)

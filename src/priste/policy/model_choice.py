@@ -384,7 +384,7 @@ would tell about the guarded time."""
 
 
 def without_windows(traces: Iterable[Trace], windows: Windows) -> Iterator[Trace]:
-    """Yield what is left of traces without guarded time; nobody of whom nothing is left."""
+    """Yield what is left of traces without guarded time, without people who have no fix left."""
     return (part for part in map(windows.outside, traces) if part is not None)
 
 

@@ -211,7 +211,7 @@ class Policy:
 
     @cached_property
     def guarded_hours(self) -> tuple[range, ...]:
-        """The stretches of steps at which the best public guess is released, wherever one is."""
+        """The stretches of steps at which the best public guess is released at every cell."""
         if not self.calibrator.guaranteed:
             return ()
         steps = frozenset[int]().union(

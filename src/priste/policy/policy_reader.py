@@ -360,7 +360,7 @@ def windows_of(document: Document, timeline: Timeline, steps: int) -> Windows:
 
 
 def _speaks_of(formula: str, name: str) -> bool:
-    """Return whether a formula names a region, by its name alone or in quotation marks."""
+    """Return whether a formula names a region, by its plain name or in quotation marks."""
     return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", formula) is not None
 
 

@@ -151,17 +151,20 @@ class JointProbabilities(AnswerRows):
         )
         if not shapes_fit:
             raise InvalidParameter(
-                "The arrays of JointProbabilities must be 'prior' (C, n) with C >= 2 and n >= 1, "
-                "'joint' (C, n) or (C, n, k), and 'exponent' (n,). Got shapes "
-                f"{prior}, {joint} and {np.shape(self.exponent)}."
+                "must be 'prior' (C, n) with C >= 2 and n >= 1, 'joint' (C, n) or (C, n, k), and "
+                "'exponent' (n,)",
+                parameter="arrays",
+                owner="JointProbabilities",
+                got=f"shapes {prior}, {joint} and {np.shape(self.exponent)}",
             )
         for name in ("prior", "joint"):
             array = np.asarray(getattr(self, name), dtype=np.float64)
             # NaN fails the first comparison
             if not (array.min(initial=0.0) >= 0.0 and array.max(initial=0.0) < np.inf):
                 raise InvalidParameter(
-                    f"The '{name}' of JointProbabilities must be finite and >= 0 everywhere; it "
-                    "is a probability or a density."
+                    "must be finite and >= 0 everywhere (probabilities or densities)",
+                    parameter=name,
+                    owner="JointProbabilities",
                 )
             self._keep(name, array)
         self._keep("exponent", np.asarray(self.exponent, dtype=np.int64))
@@ -169,8 +172,10 @@ class JointProbabilities(AnswerRows):
             bound = getattr(self, name)
             if math.isnan(bound) or bound < 0:
                 raise InvalidParameter(
-                    f"The '{name}' of JointProbabilities must be >= 0: it bounds an error. Got "
-                    f"{bound!r}."
+                    "must be >= 0 (it bounds an error)",
+                    parameter=name,
+                    owner="JointProbabilities",
+                    value=bound,
                 )
 
     @classmethod

@@ -36,7 +36,7 @@ class Leakage(Showable):
 
     Of a secret with several answers ``for_event`` bounds how far the odds of any answer but the
     last rise against any other, and ``against_event`` how far they fall; ``between`` names the two
-    answers that ``value`` tells apart, the first against the second or the reverse.
+    answers that ``value`` compares, the first against the second or the reverse.
 
     >>> Leakage(0.5, 0.5, 0.25, {3: 1.0}, {3: 1.0})
     Leakage(0.5, for_event=0.5, against_event=0.25, worst_prior={3: 1.0})

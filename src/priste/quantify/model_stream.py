@@ -11,11 +11,11 @@ import hashlib
 import json
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from priste.arguments import check_array
+from priste.arguments import check_array, check_choice
 from priste.errors import InvalidParameter
 from priste.quantify.joint_probabilities import (
     Floats,
@@ -335,7 +335,7 @@ class ModelStream:
 
     def _joint(self) -> tuple[Floats, Integers]:
         """Return mantissas and exponents (rows, answers) of b."""
-        if not self.observed:  # silence tells nothing: b = a, exactly
+        if not self.observed:  # silence reveals nothing: b = a, exactly
             mantissa, binary = np.frexp(self.prior_rows.T)
             return mantissa, binary.astype(np.int64)
         if self.goes_forward(1, candidates=False):
@@ -437,13 +437,12 @@ class ModelStream:
 
 def check_history(method: Method, history: bool) -> None:
     """Refuse an unknown method, and forgetting where a method needs its observations."""
-    if method not in ("auto", "forward", "replay", "stream"):
-        raise InvalidParameter(
-            "The 'method' of Quantifier must be 'auto', 'forward', 'replay' or 'stream'. "
-            f"Got {method!r}."
-        )
+    check_choice(method, get_args(Method), "method", "Quantifier")
     if not history and method not in ("forward", "stream"):
         raise InvalidParameter(
-            "A Quantifier with history=False forgets its observations, which only "
-            f"method='forward' can do without. Got method={method!r}."
+            "must be True unless method is 'forward' or 'stream', as others need the observations "
+            "again",
+            parameter="history",
+            owner="Quantifier",
+            got=f"{history!r} with method={method!r}",
         )

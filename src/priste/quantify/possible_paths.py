@@ -109,7 +109,12 @@ class PossiblePaths:
     ) -> None:
         several = [models] if isinstance(models, MarkovModel) else list(models)
         if not several:
-            raise InvalidParameter("Possible paths need at least one mobility model. Got none.")
+            raise InvalidParameter(
+                "must be at least one mobility model",
+                parameter="models",
+                owner="possible paths",
+                got="none",
+            )
         self._walks = [_Walk(LiftedChain(model, event), starts) for model in several]
         self._has_rest = event.has_rest
 
@@ -122,7 +127,7 @@ class PossiblePaths:
             walk.observe(column)
 
     def leakage(self) -> PossiblePathsLeakage:
-        """Return what the releases so far can tell at most."""
+        """Return the most that the releases so far can reveal."""
         slack = max(walk.slack for walk in self._walks)
         ranges = [walk.ranges() for walk in self._walks]
         by_answer = [
@@ -133,7 +138,7 @@ class PossiblePaths:
         found = []
         for first, second in combinations(range(last + 1), 2):
             one, other = by_answer[first], by_answer[second]
-            if math.inf in (one[1], other[1]):  # no path at all: nothing is left to tell
+            if math.inf in (one[1], other[1]):  # no path at all: nothing is left to reveal
                 continue
             up, down = _ratio(one, other, slack), _ratio(other, one, slack)
             if not (self._has_rest and second == last):
@@ -255,8 +260,10 @@ def _allowed(starts: Iterable[int] | None, cells: int) -> NDArray[np.bool_]:
     chosen = sorted(set(starts))
     if not chosen or not all(0 <= cell < cells for cell in chosen):
         raise InvalidParameter(
-            f"The 'starts' of possible paths must be cells 0 to {cells - 1}, one at least. "
-            f"Got {chosen!r:.80}."
+            f"must be cells 0 to {cells - 1}, one at least",
+            parameter="starts",
+            owner="possible paths",
+            value=tuple(chosen),
         )
     allowed = np.zeros(cells, dtype=np.bool_)
     allowed[chosen] = True

@@ -129,7 +129,7 @@ class Quantifier(Showable):
 
     ``model`` may be a sequence of models on one map; the rows of all models are stacked, in order.
     ``family`` says what the adversary knows of them. "joint" (the default): the adversary does not
-    know which model holds, releases may tell, and every joint prior over model and row counts.
+    know which model holds, releases may reveal, and every joint prior over model and row counts.
     "each": the adversary holds one of the models and is not unsure which; every model is tested by
     itself, rows of different models are never mixed, and each answer is the largest over the
     models. ``adversary`` may be a sequence, one for each model.
@@ -182,8 +182,10 @@ class Quantifier(Showable):
         known = bool(models) and all(isinstance(each, MarkovModel) for each in models)
         if not known or any(each.grid != models[0].grid for each in models):
             raise InvalidParameter(
-                "The 'model' of a Quantifier must be a MarkovModel, or one or more of them on one "
-                f"grid. Got {shown([getattr(each, 'grid', each) for each in models])}."
+                "must be a MarkovModel, or one or more of them on one grid",
+                parameter="model",
+                owner="a Quantifier",
+                got=shown([getattr(each, "grid", each) for each in models]),
             )
         self._cells = models[0].grid.size
         self._event = event
@@ -201,7 +203,7 @@ class Quantifier(Showable):
 
     @property
     def adversary(self) -> Adversary:
-        """Whom the answers are about."""
+        """The adversary that the answers are about."""
         return self._adversary
 
     @property
@@ -304,7 +306,10 @@ class Quantifier(Showable):
         """
         if not 0.0 <= relative_error < 1.0:
             raise InvalidParameter(
-                f"The 'relative_error' of an observation must be in [0, 1). Got {relative_error!r}."
+                "must be in [0, 1)",
+                parameter="relative_error",
+                owner="Quantifier.observe",
+                value=relative_error,
             )
         record = None if likelihood is None else checked_likelihood(likelihood, self._cells)
         self._check_next_step()
@@ -362,7 +367,7 @@ class Quantifier(Showable):
         *,
         adversary: Adversary | Sequence[Adversary] | None = None,
     ) -> Leakage:
-        """Return how far the releases tell the event from its negation.
+        """Return how far the releases distinguish the event from its negation.
 
         Without ``prior``: an upper bound over every prior of the adversary
         (see :func:`priste.quantify.worst_prior_leakage` for its slack), exactly 0 as long as
@@ -372,13 +377,17 @@ class Quantifier(Showable):
         it: from the history of releases, or without one where that class lives on the first
         cells that are this quantifier's rows. Raises ``InvalidParameter`` where neither helps.
 
-        With ``prior`` (see :meth:`posterior`): the two logarithms for that prior alone. They are 0
+        With ``prior`` (see :meth:`posterior`): the two logarithms for that prior only. They are 0
         where the prior makes the event certain or impossible or the releases impossible,
         and infinite where the releases settle an event that was open.
         """
         if adversary is not None:
             if prior is not None:
-                raise InvalidParameter("Give leakage() a 'prior' or an 'adversary', not both.")
+                raise InvalidParameter(
+                    "must be left out where an 'adversary' is given",
+                    parameter="prior",
+                    owner="Quantifier.leakage",
+                )
             asked = self._asked(_fitting(adversary, len(self._streams)))
             return asked._named(asked._worst())
         if prior is not None:
@@ -395,7 +404,7 @@ class Quantifier(Showable):
     def directions(self) -> tuple[float, float]:
         """Return ``for_event`` and ``against_event`` of :meth:`leakage`, without a worst prior.
 
-        That is quicker where nobody asks who learns so much.
+        That is quicker if the worst prior is not needed.
         """
         return self._judge.directions(self.joint_probabilities()) if self._observed else (0.0, 0.0)
 
@@ -581,8 +590,10 @@ class Quantifier(Showable):
         for answer, (mantissa, _) in zip(self._event.answers, known.prior, strict=True):
             if mantissa == 0.0:
                 raise InvalidParameter(
-                    f"The answer {answer!r} is impossible under this prior: likelihoods given each "
-                    "answer need all to be possible. Give a prior that leaves it open."
+                    f"must leave the answer {answer!r} possible, as likelihoods given each answer "
+                    "need all",
+                    parameter="prior",
+                    owner="Quantifier.log_likelihoods",
                 )
         return known.log_likelihoods()
 
@@ -599,13 +610,16 @@ class Quantifier(Showable):
         if len(self._streams) > 1:
             raise InvalidParameter(
                 "A location_posterior is that of one model. This Quantifier guards "
-                f"{len(self._streams)} jointly; make one for each."
+                f"{len(self._streams)} jointly.",
+                owner="Quantifier.location_posterior",
+                hint="Make one for each.",
             )
         stream = self._streams[0]
         if not stream.keeps_history:
             raise InvalidParameter(
-                "A location_posterior needs all observations, and this Quantifier forgets them. "
-                "Make it with history=True."
+                "A location_posterior needs all observations, and this Quantifier forgets them.",
+                owner="Quantifier.location_posterior",
+                hint="Make it with history=True.",
             )
         if prior is None and stream.rows == 1:
             first = stream.starts.blended(np.ones(1))

@@ -81,8 +81,8 @@ def _normalised(chain: LiftedChain, before: ScaledRows, after: ScaledRows, step:
     values, _, _ = to_shared_exponent(mantissa * later_mantissa, exponent + later_exponent)
     if not values.any():
         raise InvalidParameter(
-            "The releases are impossible under this prior, so the location has no posterior. "
-            "Give a prior that allows a first cell from which they could come."
+            "The releases are impossible under this prior, so the location has no posterior.",
+            hint="Give a prior that allows a first cell from which they could come.",
         )
     by_cell = chain.on_cells(values[0], step)
     return np.asarray(by_cell / by_cell.sum())

@@ -28,7 +28,7 @@ _NO_BOUND = 600.0
 
 
 MOST_POLICIES = 16
-"""For how many policies what people share is kept: where everybody has a model without
+"""For how many policies what people share is kept: where every user has a model without
 themselves, there are as many policies as people."""
 
 

@@ -1,7 +1,7 @@
 """The register: whose fixes were released before, under what, and where to.
 
 All releases about a person are one stream. The same fixes protected twice are two draws for one
-step, and two streams about one person together tell more than each. So every run looks up, before
+step, and two streams about one person together reveal more than each. So every run looks up, before
 it draws, whether anything was released about its people, and writes down what it is about to
 release; both are one transaction. A person is recognised by name, and by fixes whatever the name.
 The register holds keyed digests only (:mod:`priste.register.keyed_digests`), in one SQLite file.

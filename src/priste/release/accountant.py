@@ -1,4 +1,4 @@
-"""The accountant: what the releases so far have revealed, and what the next one may tell.
+"""The accountant: what the releases so far have revealed, and what the next one may reveal.
 
 A state is a value. It follows from the terms and the past releases; nothing in it has seen a true
 location, and nothing in it is random. An adversary who knows the terms can compute all of it, and
@@ -97,7 +97,7 @@ class Prediction:
         """Take in the release of this step (None for one that says nothing) and go on.
 
         A release that was predicted to be impossible (only under a prior with zeros) leaves the
-        prediction alone.
+        prediction only.
         """
         if likelihood is not None:
             self._catch_up()
@@ -301,8 +301,11 @@ class AccountantState:
         last = self.terms.last_step
         if last is not None and step > last:
             raise InvalidParameter(
-                f"The mobility model ends: the last step it covers is {last}. Got step {step}. "
-                "Use a model with more matrices, or one whose matrices repeat."
+                f"must be at most {last}, where the mobility model ends",
+                parameter="step",
+                owner="a release",
+                value=step,
+                hint="Use a model with more matrices, or one whose matrices repeat.",
             )
 
     # ------------------------------------------------------------------ deciding
@@ -367,8 +370,10 @@ class AccountantState:
             for limit, guarantee in zip(limits, self.guarantees, strict=True):
                 if not limit.implies(guarantee):
                     raise InvalidParameter(
-                        "The 'limits' of a check must be at least as strict as the guarantees. "
-                        f"Got {limit!r} where {guarantee!r} is guaranteed."
+                        "must be at least as strict as the guarantees",
+                        parameter="limits",
+                        owner="a check",
+                        got=f"{limit!r} where {guarantee!r} is guaranteed",
                     )
         columns = table.likelihoods
         passed = np.asarray((columns == columns[:1]).all(axis=0))
@@ -380,7 +385,7 @@ class AccountantState:
         return CheckResult(passed, CheckedTable(table, self) if passed.all() else None)
 
     def constant(self, output: int, cost: float, hints: tuple[int, ...] = ()) -> CheckedTable:
-        """Return the table that releases one output wherever the user is; it tells nothing."""
+        """Return the table that releases one output whatever the true cell; it reveals nothing."""
         cells, width = self.terms.mechanism.grid.size, self.terms.mechanism.outputs
         table = ReleaseTable(np.ones((cells, 1)), np.array([output]), width, 0.0, cost, hints)
         return CheckedTable(table, self)

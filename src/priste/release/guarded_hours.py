@@ -55,7 +55,7 @@ def fitting_pads(
     """Return the pads with which at most half of a stream of ``steps`` steps is guarded hours.
 
     Where all events together would take more than half, those that take most have none; events
-    of one length keep theirs or lose them together. A function of its arguments alone.
+    of one length keep theirs or lose them together. A function of its arguments only.
 
     >>> from priste.events import presence
     >>> fitting_pads([presence([0], [8, 9]), presence([0], range(20))], [1, 1], 24)
@@ -80,8 +80,11 @@ def checked_pads(pads: Pads, names: Iterable[str]) -> tuple[int | None, ...]:
     if isinstance(pads, Mapping):
         if not set(pads) <= set(known):
             raise InvalidParameter(
-                f"The 'guarded_hours' of a Protector name {sorted(pads)}, its events are "
-                f"{sorted(known)}. Give the pad of an event by its name."
+                f"must name events, {sorted(known)}",
+                parameter="guarded_hours",
+                owner="a Protector",
+                value=tuple(sorted(pads)),
+                hint="Give the pad of an event by its name.",
             )
         found = [pads.get(name) for name in known]
     else:

@@ -43,14 +43,14 @@ class Release(Showable):
     """One step of the stream, as it may be published.
 
     ``cell`` is the released output (a cell of the map for mechanisms whose outputs are cells), or
-    None when the step was silent. ``budget`` is the dial at which the mechanism ran: 0.0
-    means that the output says nothing about the location. ``leakage`` has one entry per event, in
+    None when the step was silent. ``budget`` is that of the mechanism: at 0.0 the output
+    says nothing about the location. ``leakage`` has one entry per event, in
     order: the natural logarithm of the largest likelihood ratio, over all priors of the adversary
     and the directions that the event's guarantee bounds, that the stream has reached with this
     step. ``attempts`` counts the draws (0 for silence), ``undecided`` the checks that ran into a
-    time limit and counted as failed. ``belief`` has one entry per event: how sure the surest prior
-    of the adversary is that it happens, rounded up; it is empty where nobody measured it.
-    ``against`` says in words who that adversary is; it is empty where nobody said.
+    time limit and counted as failed. ``belief`` has one entry per event: the largest
+    belief of a prior of the adversary that it happens, rounded up; empty where it was not measured.
+    ``against`` names that adversary in words; it is empty where it is not known.
     """
 
     step: int
@@ -102,14 +102,18 @@ class Ledger(Plottable, Tabular, Sequence[Release]):
         self._likelihoods = (None,) * len(releases) if likelihoods is None else likelihoods
         if len(self._likelihoods) != len(self._releases):
             raise InvalidParameter(
-                "The 'likelihoods' of a Ledger must have one entry per release, "
-                f"{len(self._releases)}. Got {len(self._likelihoods)}."
+                f"must have one entry per release, {len(self._releases)}",
+                parameter="likelihoods",
+                owner="a Ledger",
+                value=len(self._likelihoods),
             )
         self._guarantees = None if guarantees is None else tuple(guarantees)
         if self._guarantees is not None and len(self._guarantees) != len(self._names):
             raise InvalidParameter(
-                f"The 'guarantees' of a Ledger must have one entry per event, {len(self._names)}. "
-                f"Got {len(self._guarantees)}."
+                f"must have one entry per event, {len(self._names)}",
+                parameter="guarantees",
+                owner="a Ledger",
+                value=len(self._guarantees),
             )
         self._against = against
 
@@ -157,8 +161,10 @@ class Ledger(Plottable, Tabular, Sequence[Release]):
             column = np.array([math.nan])
         if not ((column >= 0.0) & (column <= _CERTAIN)).all() or not column.any():
             raise InvalidParameter(
-                f"The likelihood of release {index} of this ledger is not a vector of "
-                "probabilities. The ledger was changed."
+                f"must be vectors of probabilities; that of release {index} is not",
+                parameter="likelihoods",
+                owner="a Ledger",
+                hint="The ledger was changed: take one that was not.",
             )
         return column
 
@@ -223,7 +229,10 @@ class Ledger(Plottable, Tabular, Sequence[Release]):
         writers = {".csv": self.csv, ".jsonl": self.json_lines}
         if path.suffix not in writers:
             raise InvalidParameter(
-                f"A ledger is exported to .csv or .jsonl. Got the suffix {path.suffix!r}."
+                "must end in .csv or .jsonl to export a ledger",
+                parameter="path",
+                owner="Ledger.export",
+                got=f"the suffix {path.suffix!r}",
             )
         write_file(path, writers[path.suffix](), private=False)
 
@@ -331,7 +340,10 @@ def read_ledgers(path: str | Path) -> dict[str | None, Ledger]:
             rows = csv.reader(file)
             events = _events_of(next(rows, []))
             if events is None:
-                raise LedgerError(f"{path.name} is not a ledger of priste: its first line differs.")
+                raise LedgerError(
+                    f"{path.name} is not a ledger of priste: its first line differs.",
+                    hint="`priste protect` writes one beside what it releases.",
+                )
             width = len(_titles(events))
             for row in rows:
                 try:
@@ -340,14 +352,19 @@ def read_ledgers(path: str | Path) -> dict[str | None, Ledger]:
                     _read_row(row, events, found)
                 except (ValueError, PristeError):
                     raise LedgerError(
-                        f"Line {rows.line_num} of the ledger {path.name} cannot be read."
+                        f"Line {rows.line_num} of the ledger {path.name} cannot be read.",
+                        hint="Restore the ledger from a copy.",
                     ) from None
     except FileNotFoundError:
         raise LedgerError(
-            f"There is no ledger {str(path)!r}. `priste protect` writes it beside what it releases."
+            f"There is no ledger {str(path)!r}.",
+            hint="`priste protect` writes it beside what it releases.",
         ) from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise LedgerError(f"The ledger {path.name} cannot be read: {error}.") from None
+        raise LedgerError(
+            f"The ledger {path.name} cannot be read: {error}.",
+            hint="Restore the ledger from a copy.",
+        ) from None
     finally:
         csv.field_size_limit(usual)
     return {user: read.ledger(events) for user, read in found.items()}

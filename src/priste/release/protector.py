@@ -200,7 +200,7 @@ class Protector(Plottable):
 
     @property
     def guarded_hours(self) -> frozenset[int]:
-        """The steps of the stream at which the release says nothing, wherever the user is."""
+        """The steps of the stream at which the release says nothing, whatever the true cell."""
         return self.state.terms.guarded_hours if self.calibrator.guaranteed else frozenset()
 
     @property
@@ -238,11 +238,11 @@ class Protector(Plottable):
             return self.state.leakages()
 
     def leakage_against(self, adversary: Adversary) -> tuple[Leakage, ...]:
-        """Return what the releases so far tell another adversary, one entry per event in order.
+        """Return what another adversary learns from the releases so far, one entry per event.
 
-        A guarantee against a narrow adversary says nothing about others. ``AnyPrior()`` here tells
-        what somebody with any prior and the same mobility model could have learnt. All releases
-        are gone through again.
+        A guarantee against a narrow adversary says nothing about others. ``AnyPrior()`` here says
+        what an adversary with any prior and the same mobility model learns. All releases are
+        gone through again.
         """
         with self._turn:
             terms, record = self._record.terms, self._record
@@ -282,8 +282,9 @@ class Protector(Plottable):
                 raise ReleaseRefused(
                     "The releases before the change of policy already reveal more than is "
                     f"guaranteed about {list(self.over_limit)}. No further release can undo that, "
-                    "so nothing is released. Silent steps are possible; otherwise relax the "
-                    "guarantee or begin a new stream."
+                    "so nothing is released.",
+                    hint="Silent steps are possible; otherwise relax the guarantee or begin a new "
+                    "stream.",
                 )
             silent = range(self.next_step, wanted if true_cell is not None else wanted + 1)
             if silent:
@@ -313,8 +314,11 @@ class Protector(Plottable):
         wanted = check_int(step, "step", "a release", hint="None is the next step.")
         if wanted - self.next_step > MAX_SKIPPED_STEPS:
             raise InvalidParameter(
-                f"A release may skip at most {MAX_SKIPPED_STEPS} steps; the next step is "
-                f"{self.next_step}. Got {wanted}. Check the clock, or begin a new stream."
+                f"must skip at most {MAX_SKIPPED_STEPS} steps; the next step is {self.next_step}",
+                parameter="step",
+                owner="a release",
+                value=wanted,
+                hint="Check the clock, or begin a new stream.",
             )
         return wanted
 
@@ -333,8 +337,9 @@ class Protector(Plottable):
     def _refuse_when_stopped(self) -> None:
         if self._stopped is not None:
             raise StateError(
-                f"This Protector has stopped: {self._stopped}. Continue the stream with "
-                "Protector.resume(journal) or from its last saved state."
+                f"This Protector has stopped: {self._stopped}.",
+                hint="Continue the stream with Protector.resume(journal) or from its last saved "
+                "state.",
             )
 
     # ------------------------------------------------------------------ keeping
@@ -426,14 +431,15 @@ class Protector(Plottable):
         For doors that keep many streams in one place and their terms once. The Protector must be
         at its beginning, without a journal, and under the terms of that stream. With ``anew`` the
         terms may be others on the same map: every release is counted again, and
-        :attr:`over_limit` names the events about which they tell too much. Raises StateError
+        :attr:`over_limit` names the events about which they reveal too much. Raises StateError
         for records that cannot be of it; then the Protector is of no further use.
         """
         with self._turn:
             if self._record.entries or self._record.journal_path is not None:
                 raise InvalidParameter(
                     "A stream is replayed into a new Protector without a journal. This one has "
-                    "begun, or writes to a file: make another."
+                    "begun, or writes to a file.",
+                    hint="Make another.",
                 )
             self._stopped = "a replay was interrupted"
             listed = list(records)
@@ -442,7 +448,10 @@ class Protector(Plottable):
                     replay = self._record.recount if anew else self._record.replay
                     state = replay(listed, self.state)
                 except (KeyError, TypeError, ValueError) as problem:
-                    raise StateError(f"A record cannot be replayed: {problem}.") from problem
+                    raise StateError(
+                        f"A record cannot be replayed: {problem}.",
+                        hint="Give the records of this stream, as records() returned them.",
+                    ) from problem
                 self._node = StreamNode(state, self._record.calibrator, None)
             self._stopped = None
 
@@ -490,7 +499,8 @@ class Protector(Plottable):
                 raise
             except ValueError as problem:
                 raise StateError(
-                    f"The releases so far cannot be counted under another policy: {problem}."
+                    f"The releases so far cannot be counted under another policy: {problem}.",
+                    hint="Begin a new stream under it.",
                 ) from problem
             if journal is not None:
                 record.start_journal(Path(journal))

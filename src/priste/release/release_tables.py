@@ -50,8 +50,10 @@ class OutputDistribution:
     def __post_init__(self) -> None:
         if self.joint.ndim != 3 or self.joint.shape[0] != len(self.budgets):
             raise InvalidParameter(
-                "The 'joint' of an OutputDistribution must be (budgets, cells, outputs) with one "
-                f"layer per budget. Got shape {self.joint.shape} for {len(self.budgets)} budgets."
+                "must be (budgets, cells, outputs) with one layer per budget",
+                parameter="joint",
+                owner="an OutputDistribution",
+                got=f"shape {self.joint.shape} for {len(self.budgets)} budgets",
             )
         view = self.joint.view()
         view.flags.writeable = False
@@ -107,7 +109,7 @@ class ReleaseTable:
 
     @classmethod
     def constant(cls, output: int, cells: int, width: int, cost: float) -> ReleaseTable:
-        """Return the table that releases one output wherever the user is."""
+        """Return the table that releases one output whatever the true cell."""
         return cls(np.ones((cells, 1)), np.array([output]), width, 0.0, cost)
 
     @property
@@ -130,7 +132,12 @@ class _TableRule(ReleaseRule):
         """Return the draw of this output; its column must be in the table."""
         (places,) = np.nonzero(self.table.outputs == output)
         if len(places) != 1 or budget != self.table.budget:
-            raise InvalidParameter("This table has no such output, or another budget.")
+            raise InvalidParameter(
+                "must be one of this table, at its budget",
+                parameter="output",
+                owner="a release table",
+                value=output,
+            )
         return self._drawn(int(places[0]))
 
     def _drawn(self, place: int) -> Draw:

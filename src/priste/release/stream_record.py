@@ -374,7 +374,10 @@ class StreamRecord:
         if not isinstance(name, str) or not (
             isinstance(over_limit, list) and all(event in known for event in over_limit)
         ):
-            raise StateError(f"The stream in {str(path)!r} has no name. It was left as it is.")
+            raise StateError(
+                f"The stream in {str(path)!r} has no name. It was left as it is.",
+                hint="Restore it from a copy.",
+            )
         record = cls(terms, kind, belongs_to)
         record.name, record.over_limit = name, tuple(over_limit)
         record.torn_bytes = contents.torn
@@ -388,7 +391,8 @@ class StreamRecord:
             state = record.replay(contents.records[len(record.entries) :], state)
         except (KeyError, TypeError, ValueError) as problem:
             raise StateError(
-                f"A line of {str(path)!r} cannot be replayed: {problem}. It was left as it is."
+                f"A line of {str(path)!r} cannot be replayed: {problem}. It was left as it is.",
+                hint="Restore it from a copy.",
             ) from problem
         return record, state
 

@@ -1,7 +1,7 @@
 """The tree of states that streams under the same terms can come to.
 
 The state before a step and the release table chosen from it follow from the terms and the past
-releases alone, so streams that have released the same are at the same node. Many users share the
+releases only, so streams that have released the same are at the same node. Many users share the
 nodes they have in common, and the audit walks the same tree. It changes no number: a node holds
 what each stream would compute for itself.
 """
@@ -80,7 +80,8 @@ class StreamNode:
                 raise StateError(
                     f"The calibrator {type(self.calibrator).__name__} says that it is guaranteed, "
                     "and its propose(state) did not return a table that state.check(...) made. "
-                    "Nothing was released. Return that table, or set guaranteed to False."
+                    "Nothing was released.",
+                    hint="Return that table, or set guaranteed to False.",
                 )
             self._rule = rule
         return self._rule
@@ -125,7 +126,7 @@ class StreamTree:
         """Return the tree of all streams under these terms; its nodes may take this many bytes.
 
         An ``eager`` tree also keeps what a single stream comes to, as the audit wants it. A map
-        of which not even one state has room shares its first node alone.
+        of which not even one state has room shares its first node only.
         """
         check_mechanism = getattr(calibrator, "check_mechanism", None)
         if check_mechanism is not None:

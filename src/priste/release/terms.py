@@ -27,6 +27,8 @@ from priste.quantify import (
 )
 from priste.release.guarded_hours import Pads, checked_pads, guarded_hours_of
 
+OWNER = "a Protector"
+
 Derived = TypeVar("Derived")
 
 Models = MarkovModel | Sequence[MarkovModel]
@@ -85,7 +87,7 @@ class Terms:
 
     @cached_property
     def guarded_hours(self) -> frozenset[int]:
-        """The steps at which the best public guess is released, wherever the user is."""
+        """The steps at which the best public guess is released, whatever the true cell."""
         padded = zip(self.events, self.pads, strict=True)
         hours = (guarded_hours_of(event, pad) for event, pad in padded if pad is not None)
         return frozenset[int]().union(*hours)
@@ -121,8 +123,8 @@ class Terms:
                     f"The event {shown} {'cannot happen' if never else 'happens for certain'} "
                     "under the model, for every first cell that the adversary "
                     f"({self.adversary.words()}) holds possible. Nothing could be learnt about "
-                    "it, so there is nothing to guard. Check its cells and steps, the model and "
-                    "the adversary."
+                    "it, so there is nothing to guard.",
+                    hint="Check its cells and steps, the model and the adversary.",
                 )
             guarantee.check_feasible(name, quantifier.prior_belief(), self.adversary.words())
 
@@ -141,17 +143,22 @@ def make_terms(
     models = (model,) if isinstance(model, MarkovModel) else tuple(model)
     if not models or not all(isinstance(each, MarkovModel) for each in models):
         raise InvalidParameter(
-            "The 'model' of a Protector must be a MarkovModel or a sequence of at least one."
+            "must be a MarkovModel or a sequence of at least one", parameter="model", owner=OWNER
         )
     if not isinstance(mechanism, Mechanism):
         raise InvalidParameter(
-            f"The 'mechanism' of a Protector must be a Mechanism. Got "
-            f"{type(mechanism).__name__}. For a matrix of your own use EmissionTable(grid, matrix)."
+            "must be a Mechanism",
+            parameter="mechanism",
+            owner=OWNER,
+            value=type(mechanism),
+            hint="For a matrix of your own use EmissionTable(grid, matrix).",
         )
     if any(each.grid != mechanism.grid for each in models):
         raise InvalidParameter(
-            "The models and the mechanism of a Protector must be on one grid. Got "
-            f"{[repr(each.grid) for each in models]} and {mechanism.grid!r}."
+            "must be on the grid of the models",
+            parameter="mechanism",
+            owner=OWNER,
+            got=f"{mechanism.grid!r} with {[repr(each.grid) for each in models]}",
         )
     names, formulas = _named_events(events)
     return Terms(
@@ -176,17 +183,23 @@ def _named_events(events: Events) -> tuple[tuple[str, ...], tuple[Guarded, ...]]
         pairs = {f"event{k}": event for k, event in enumerate(events)}
     else:
         raise InvalidParameter(
-            "The 'events' of a Protector must be an Event or a Secret, a sequence of them, or a "
-            f"mapping from names to them. Got {type(events).__name__}. parse_event() reads text."
+            "must be an Event or a Secret, a sequence of them, or a mapping from names to them",
+            parameter="events",
+            owner=OWNER,
+            value=type(events),
+            hint="parse_event() reads text.",
         )
     if not pairs:
-        raise InvalidParameter("A Protector needs at least one event to guard. Got none.")
+        raise InvalidParameter(
+            "must hold at least one event to guard", parameter="events", owner=OWNER, got="none"
+        )
     for name, event in pairs.items():
         if not isinstance(name, str) or not isinstance(event, Event | Secret):
             raise InvalidParameter(
-                "The 'events' of a Protector must be Events or Secrets, named by text if they are "
-                "named. Got "
-                f"{type(name).__name__} -> {type(event).__name__}."
+                "must be Events or Secrets, named by text if they are named",
+                parameter="events",
+                owner=OWNER,
+                got=f"{type(name).__name__} -> {type(event).__name__}",
             )
     return tuple(pairs), tuple(pairs.values())
 
@@ -196,8 +209,11 @@ def _guarantees(guarantee: Guarantees, names: tuple[str, ...]) -> tuple[Guarante
     if isinstance(guarantee, Mapping):
         if set(guarantee) != set(names):
             raise InvalidParameter(
-                f"The 'guarantee' of a Protector names {sorted(guarantee)}, its events are "
-                f"{sorted(names)}. Give one value per event."
+                f"must name the events, {sorted(names)}",
+                parameter="guarantee",
+                owner=OWNER,
+                value=tuple(sorted(guarantee)),
+                hint="Give one value per event.",
             )
         values = tuple(guarantee[name] for name in names)
     elif isinstance(guarantee, Sequence | np.ndarray) and not isinstance(guarantee, str):
@@ -206,8 +222,10 @@ def _guarantees(guarantee: Guarantees, names: tuple[str, ...]) -> tuple[Guarante
         values = (guarantee,) * len(names)
     if len(values) != len(names):
         raise InvalidParameter(
-            "The 'guarantee' of a Protector must be one guarantee, or one per event "
-            f"({len(names)}). Got {len(values)}."
+            f"must be one guarantee, or one per event ({len(names)})",
+            parameter="guarantee",
+            owner=OWNER,
+            value=len(values),
         )
     return tuple(_guarantee(value) for value in values)
 

@@ -1,7 +1,7 @@
 """From a policy and what was released under it to a report, ready to be shown.
 
 A report shows the events and places of the policy, and with the truth errors, the comparison with
-the uncalibrated mechanism and the true path: it is for those whom it is about. A page to be shared
+the uncalibrated mechanism and the true path: it is for the person it is about. A page to be shared
 is made by :mod:`priste.report.shared`.
 """
 

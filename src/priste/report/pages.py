@@ -47,7 +47,7 @@ def page(template: str, *, package: str = _OWN, **values: Any) -> str:
 
 
 def script(name: str) -> tuple[Markup, str]:
-    """Return a script of ours and the source that a Content-Security-Policy allows for it alone."""
+    """Return a script of ours and the source that a Content-Security-Policy allows for it only."""
     from base64 import b64encode
     from hashlib import sha256
     from importlib.resources import files

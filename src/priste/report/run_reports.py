@@ -41,9 +41,10 @@ def run_reports(
     """
     if show_truth and traces is None:
         raise InvalidParameter(
-            "must be given to show true points: the protected file",
+            "must be given to show true points",
             parameter="traces",
             owner="run_reports",
+            hint="They are those of the protected file (--input).",
         )
     if any_prior is None:
         any_prior = is_short(policy, ledgers)
@@ -71,7 +72,7 @@ def run_reports(
 
 
 def is_short(policy: Policy, ledgers: Ledgers) -> bool:
-    """Tell whether finding what any prior learns from these streams takes a short time."""
+    """Return whether finding what any prior learns from these streams takes a short time."""
     return any_prior_work(policy, sum(len(each) for each in ledgers.values())) <= MOST_WORK
 
 

@@ -71,7 +71,7 @@ class EventTrack:
 
     @property
     def any_prior(self) -> str:
-        """What adversaries learn whom the guarantee is not against; empty if there are none."""
+        """What adversaries learn against whom nothing is guaranteed; empty if there are none."""
         return any_prior_words(self.guarded)
 
     @property
@@ -90,7 +90,7 @@ class StreamReport:
     equal length. ``calibrator`` made the releases; None if that is unknown. ``against`` says whom
     the guarantee is against. ``usefulness`` and its ``strip`` of days are there when the truth was
     at hand, and so is ``population`` (m,), where people are: it may be made from traces of others.
-    ``own_places`` says that ``regions`` are the user's own, which is as telling as where they
+    ``own_places`` says that ``regions`` are the user's own, which reveals as much as where they
     were. ``continued`` says that the stream goes on
     from releases of earlier runs.
     """
@@ -113,6 +113,7 @@ class StreamReport:
     step_hours: float = 1.0
     own_places: bool = False
     population: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
+    outline: tuple[tuple[tuple[float, float], ...], ...] = field(default=(), repr=False)
     continued: bool = False
 
     def __post_init__(self) -> None:
@@ -127,10 +128,10 @@ class StreamReport:
         wrong = {name: length for name, length in lengths.items() if length != steps}
         if wrong:
             raise InvalidParameter(
-                f"must be as many as all other sequences have entries, {steps}",
-                parameter="times",
-                owner="StreamReport",
-                got=f"{wrong}",
+                f"must have one entry per step, {steps}",
+                parameter="sequences",
+                owner="a StreamReport",
+                got=str(wrong),
             )
 
     @property

@@ -176,8 +176,8 @@ def evaluate(
     is compared with the true fix nearest to it in time, and an error is the distance between the
     two; counts are on ``grid`` or on a map that covers the truth. Or they are cells of ``grid``
     step by step, None where there is none: of one person, of several in the same order, or in a
-    mapping from people to cells; then an error is the distance between centres of cells, which is
-    all that cells tell. ``uncalibrated``, of that form, is what the mechanism put out without a
+    mapping from people to cells; then an error is the distance between centres of cells.
+    ``uncalibrated``, of that form, is what the mechanism put out without a
     calibrator.
 
     Steps within ``near_steps`` of a step that one of ``events`` speaks of are near, others far.

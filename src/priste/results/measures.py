@@ -1,4 +1,4 @@
-"""The measures by which this field tells how useful released locations are.
+"""The measures of how useful released locations are.
 
 Each function compares two lists of trajectories on one map: the true cells and the released
 ones, step by step, as (T,) integer arrays. They are plain sums: nothing here is sampled.

@@ -183,7 +183,7 @@ def believed_words(answers: Sequence[str]) -> str:
 
 
 def surest_words(belief: float, answers: Sequence[str]) -> str:
-    """Say how sure the surest adversary got of an event, or of one answer of a secret.
+    """Say the largest belief of the adversary in an event, or in one answer of a secret.
 
     >>> surest_words(0.12, ["happened", "did not happen"])
     'the surest believes 12.0 %'

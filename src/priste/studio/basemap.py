@@ -167,9 +167,7 @@ Basemap = GeoJsonMap | PmtilesMap
 def open_basemap(path: Path) -> Basemap:
     """Open the file of a basemap; InvalidParameter in words for anything else."""
     if not path.is_file():
-        raise InvalidParameter(
-            "must be a file that is there", parameter="basemap", owner="studio", value=str(path)
-        )
+        raise InvalidParameter("must be a file that is there", parameter="basemap", value=str(path))
     if path.suffix.lower() == ".pmtiles":
         return PmtilesMap(path)
     if path.suffix.lower() in (".geojson", ".json"):
@@ -177,6 +175,5 @@ def open_basemap(path: Path) -> Basemap:
     raise InvalidParameter(
         "must be a .pmtiles or a .geojson file",
         parameter="basemap",
-        owner="studio",
         value=path.name,
     )

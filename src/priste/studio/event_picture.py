@@ -17,7 +17,7 @@ from priste.studio.wire import Refused, read_numbers
 Structure = dict[str, Any]
 
 MOST_PARTS = 300
-"""A formula of more parts is shown as text alone."""
+"""A formula of more parts is shown as text only."""
 
 DEEPEST = 40
 """How deep a tree may be that a page sends."""

@@ -23,7 +23,7 @@ REPORTS = {
     "report to share": "report-to-share.html",
     "report with the truth": "report-with-the-truth.html",
 }
-"""The reports and their names: with distances, from releases alone, and with the true path."""
+"""The reports and their names: with distances, from releases only, and with the true path."""
 
 Fetch = Callable[[str], Awaitable[bytes]]
 

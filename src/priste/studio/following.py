@@ -1,4 +1,4 @@
-"""A run, followed step by step: what is released, and what each release tells, with and without.
+"""A run, followed step by step: what is released, and what each release reveals, with and without.
 
 The draws are those of ``priste protect`` under the same policy and seed.
 """
@@ -146,12 +146,12 @@ class _Side:
         return self._protector.ledger
 
     def leakages(self) -> list[Leakage]:
-        """Return what all releases so far tell about each event of the policy."""
+        """Return what all releases so far reveal about each event of the policy."""
         found = self._protector.leakages()
         return [found[place] for place in self._places]
 
     def take(self, cell: int | None) -> dict[str, Any]:
-        """Release a step, unless it was released before; return what it tells."""
+        """Release a step, unless it was released before; return what it reveals."""
         step, self._step = self._step, self._step + 1
         nothing = [0.0] * (max(self._places, default=0) + 1)
         release = Release(step, None, 0.0, tuple(nothing), 0, belief=tuple(nothing))
@@ -184,7 +184,7 @@ def worst_prior(policy: Policy, found: Leakage) -> NDArray[np.float64]:
 def heaviest(weights: NDArray[np.float64], most: int) -> list[list[float]]:
     """Return the cells with most weight and their weights, the heaviest first.
 
-    Cells with less than a tenth of the heaviest one's weight are not worth showing.
+    Cells with less than a tenth of the heaviest one's weight are not shown.
 
     >>> heaviest(np.array([0.05, 0.25, 0.7]), most=8)
     [[2, 0.7], [1, 0.25]]

@@ -106,7 +106,7 @@ class _Slot:
             self._outbox.get()(worker)
 
     def _listen(self, worker: Worker, loop: asyncio.AbstractEventLoop, jobs: Jobs) -> None:
-        said = Said.TOLD
+        said = Said.REPORTED
         while said is not Said.DIED:
             try:
                 said, value = worker.hear()
@@ -179,7 +179,7 @@ class Jobs:
         job = slot.job
         if job is None:
             return
-        if said is Said.TOLD:
+        if said is Said.REPORTED:
             job.add(*value)
             return
         slot.job = None

@@ -164,7 +164,7 @@ class PriorOrder:
 
 
 def prior(order: PriorOrder, tell: Tell) -> Made:
-    """Say what a run tells somebody with a given prior, or with the worst of the adversary's."""
+    """Say what a run reveals under a given prior, or under the worst of the adversary's."""
     policy = own_policy(_policies_of(order.made.order.folder), order.made.order)
     worst = order.prior == "worst"
     weights = None if worst else _weights(policy, order.prior)

@@ -37,7 +37,7 @@ class Gone(Exception):
 
 @dataclass(frozen=True)
 class Watch:
-    """Whom to watch, and where."""
+    """The person to watch, and the address."""
 
     host: str
     port: int

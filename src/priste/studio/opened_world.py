@@ -28,7 +28,7 @@ MOST_POINTS = 4_000
 MOST_SUGGESTED = 8
 
 ANY_PRIOR = {"knows": "anything"}
-"""Whom a policy without the section is against."""
+"""The adversary of a policy without the section."""
 
 
 def opened(source: Source, setting: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def opened(source: Source, setting: dict[str, Any] | None = None) -> dict[str, A
 
 
 def _true_cells(policy: Policy, trace: Trace) -> tuple[int | None, ...]:
-    """Return the cell of each step, for the page alone; a fix off the map is shown as a gap."""
+    """Return the cell of each step, for the page only; a fix off the map is shown as a gap."""
     own = policy.for_user(trace)
     try:
         return own.cells(trace).cells
@@ -252,7 +252,7 @@ def _suggestions(policy: Policy, trace: Trace) -> list[dict[str, Any]]:
     grid = policy.grid
     beyond = grid.border if policy.outside == "off-map" else frozenset()
     found: dict[int, dict[str, Any]] = {}
-    # What is suggested may become a place of the policy, which must not tell of guarded hours.
+    # What is suggested may become a place of the policy, which must not follow from guarded hours.
     rest = policy.windows.outside(trace)
     for place in frequent_places([] if rest is None else [rest], most=2 * MOST_SUGGESTED):
         try:

@@ -142,7 +142,7 @@ def document_of(
 
 
 def ground_of_setting(setting: object, files: Collection[str] = ()) -> Ground:
-    """Return the map and the clock of a setting alone; Refused with their mistakes.
+    """Return the map and the clock of a setting only; Refused with their mistakes.
 
     A map of too many cells is one: everything else takes memory for each of them.
     """

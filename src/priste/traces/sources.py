@@ -77,7 +77,7 @@ class Source:
 
     @property
     def is_person_a_file(self) -> bool:
-        """Whether each of several files is a user of its own for want of anything that tells."""
+        """Whether each of several files is a user of its own because nothing says otherwise."""
         return len(self.files) > 1 and all(
             file.user == PurePath(file.name).with_suffix("").as_posix() for file in self.files
         )

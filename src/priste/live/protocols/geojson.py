@@ -1,4 +1,4 @@
-"""The latest release for web pages: a GeoJSON feature, alone or as a server-sent event."""
+"""The latest release for web pages: a GeoJSON feature, by itself or as a server-sent event."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ SHORT_STEP = timedelta(minutes=5)
 """The longest step of an outing of less than a day."""
 
 SHORTEST_OUTING = timedelta(minutes=20)
-"""The window of a shorter one follows from its first fix alone: the last may lie in it."""
+"""The window of a shorter one follows from its first fix only: the last may lie in it."""
 
 _DAY = timedelta(days=1)
 
@@ -67,7 +67,7 @@ class Guard:
     def amid(cls, people: Sequence[Trace]) -> Guard:
         """Return the guard of a stretch in the middle of what was recorded.
 
-        It follows from the first fix and the last alone, and does not hold them. Of an outing that
+        It follows from the first fix and the last only, and does not hold them. Of an outing that
         is too short for that it follows from the first fix, and ends before ``SHORTEST_OUTING``.
         """
         first = utc_datetime(min(int(trace.times[0]) for trace in people))
@@ -96,7 +96,7 @@ class Guard:
         return replace(self, windows=windows, times=(*self.times, *shown))
 
     def rest_of(self, people: Sequence[Trace]) -> list[Trace]:
-        """Return what is left of traces outside the windows; nobody of whom nothing is."""
+        """Return what is left of traces outside the windows, without people who have none."""
         return [part for part in map(self.windows.outside, people) if part is not None]
 
 

@@ -30,7 +30,7 @@ class StartsIn(Adversary):
     cells: tuple[int, ...]
 
     def __init__(self, cells: object) -> None:
-        chosen = cell_numbers(cells, name="cells of StartsIn")  # type: ignore[arg-type]  # checked there
+        chosen = cell_numbers(cells, name="cells")  # type: ignore[arg-type]  # checked there
         object.__setattr__(self, "cells", tuple(sorted(chosen)))
 
     def rows(self, model: MarkovModel) -> FirstCells:

@@ -29,7 +29,7 @@ def kernel(
     """Mark a function that :func:`compile_kernels` is to compile for one ``signature``.
 
     One signature means one compilation; left to itself numba makes another one for every constant
-    that is passed. ``inner`` functions are called by kernels alone, and have no way in from Python.
+    that is passed. ``inner`` functions are called by kernels only, and have no way in from Python.
     """
 
     def mark(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:

@@ -658,7 +658,7 @@ def column_search(
             one = -1
             other = -1
             if raising or (not exceeded and bounds[side] < math.inf):
-                # one direction of one column: prepare the rows, test each alone, then all mixtures
+                # one direction of one column: prepare the rows, test each by itself, then mixtures
                 b = complements[k] if side else events[k]
                 d = events[k] if side else complements[k]
                 e = c if side else a

@@ -65,8 +65,11 @@ def worst_prior_leakage(
     """
     if joint.joint.ndim != 2:
         raise InvalidParameter(
-            "The joint probabilities of worst_prior_leakage must describe one set of releases. Got "
-            f"{joint.candidates} candidates. Use leakages(joint) for many."
+            "must describe one set of releases",
+            parameter="joint",
+            owner="worst_prior_leakage",
+            got=f"{joint.candidates} candidates",
+            hint="Use leakages(joint) for many.",
         )
     if doubt(joint) == math.inf:
         return Leakage(math.inf, math.inf, math.inf, {})
@@ -162,17 +165,19 @@ def _shared(joint: JointProbabilities) -> tuple[Floats, Floats, NDArray[np.int64
     """What all columns share, as the kernels take it: a, ā, exponents, scales, absolute error."""
     if joint.answers != 2:
         raise InvalidParameter(
-            "Two answers are compared at a time; compared() picks them, and a Quantifier compares "
-            f"each two. Got {joint.answers}."
+            "must be of two answers",
+            parameter="joint",
+            value=joint.answers,
+            hint="compared() picks them, and a Quantifier compares each two.",
         )
     a = np.array(joint.prior_event)
     c = np.array(joint.prior_complement)
     if not (a + c).min() > 0.0:
         unlikely = np.flatnonzero(a + c == 0.0)
         raise InvalidParameter(
-            "Each row of the joint probabilities needs an event or a complement of positive "
-            "probability. "
-            f"Row {unlikely[0]} has neither."
+            "must give each row an event or a complement of positive probability",
+            parameter="joint",
+            got=f"neither in row {unlikely[0]}",
         )
     exponent = np.array(joint.exponent)
     alive = _alive(joint)
@@ -180,9 +185,9 @@ def _shared(joint: JointProbabilities) -> tuple[Floats, Floats, NDArray[np.int64
         highest, lowest = exponent[alive].max(), exponent[alive].min()
         if int(highest) - int(lowest) > LARGEST_SPREAD:
             raise InvalidParameter(
-                f"The exponents of the joint probabilities must lie within {LARGEST_SPREAD} of "
-                f"each other. "
-                f"Got {lowest} to {highest}."
+                f"must have exponents within {LARGEST_SPREAD} of each other",
+                parameter="joint",
+                got=f"{lowest} to {highest}",
             )
         exponent[alive] -= highest
     exponent[~alive] = 0  # an excluded row has no scale of its own

@@ -86,7 +86,9 @@ class Certified:
         for name, value in (("steps_per_halving", steps_per_halving), ("halvings", halvings)):
             check_int(value, name, "Certified", least=1, most=1000)
         if not isinstance(guess, bool):
-            raise InvalidParameter(f"The 'guess' of Certified must be a bool. Got {guess!r}.")
+            raise InvalidParameter(
+                "must be a bool", parameter="guess", owner="Certified", value=guess
+            )
         self._pace = checked_pace(pace, "Certified")
         self._costs = Costs("distance", "Certified") if guess else None
         self._steps_per_halving = steps_per_halving
@@ -245,7 +247,7 @@ class _Search:
         else:  # most budgets that are looked at never need the whole table
             columns = mechanism.likelihoods(outputs)
         possible = columns.any(axis=0)
-        if not possible.all():  # an output that is never released tells nothing
+        if not possible.all():  # an output that is never released reveals nothing
             asked, columns = asked[possible], columns[:, possible]
         refused = asked[~self._state.passes(columns, self._limits)] if asked.size else asked
         if refused.size:

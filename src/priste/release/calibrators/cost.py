@@ -91,13 +91,18 @@ class Costs:
         shape = (mechanism.grid.size, mechanism.outputs)
         if self._given is not None and self._given.shape != shape:
             raise InvalidParameter(
-                f"The 'cost' of {self._who} must have one row per cell and one column per output "
-                f"of the mechanism, {shape}. Got {self._given.shape}."
+                f"must have one row per cell and one column per output of the mechanism, {shape}",
+                parameter="cost",
+                owner=self._who,
+                value=self._given.shape,
             )
         if self._given is None and mechanism.output_cells() is None:
             raise InvalidParameter(
-                f"{self._who} measures distances to outputs, and the outputs of this mechanism are "
-                "not cells. Give 'output_cells' to the mechanism, or a matrix as 'cost'."
+                "must be a matrix for a mechanism whose outputs are not cells, as there are no "
+                "distances to them",
+                parameter="cost",
+                owner=self._who,
+                hint="Or give 'output_cells' to the mechanism.",
             )
 
     def _kept(self, grid: Grid, meant: NDArray[np.int64]) -> Floats | None:
@@ -214,7 +219,7 @@ LEAST_EVIDENCE = -1000.0
 def constant_output(state: AccountantState, costs: Costs) -> int:
     """Return the output of least expected cost if it is always released.
 
-    The expectation is over the steps up to the last of the events, under the first model alone.
+    The expectation is over the steps up to the last of the events, under the first model only.
     """
     terms = state.terms
 
@@ -233,7 +238,7 @@ def constant_output(state: AccountantState, costs: Costs) -> int:
 
 
 def best_public_guess(state: AccountantState) -> CheckedTable:
-    """Return the table that releases the output of least expected distance, wherever the user is.
+    """Return the table that releases the output of least expected distance, whatever the true cell.
 
     The expectation is over the public prediction given past releases. Where outputs are no cells,
     it is the likeliest output. Hints of the calibrator stay what they were.

@@ -124,8 +124,10 @@ def as_calibrator(calibrator: str | Calibrator) -> Calibrator:
         return _named(calibrator).make()
     if isinstance(calibrator, type) or not isinstance(calibrator, Calibrator):
         raise InvalidParameter(
-            "The 'calibrator' of a Protector must be a name or an object with propose(), "
-            f"describe() and guaranteed. Got {calibrator!r}."
+            "must be a name or an object with propose(), describe() and guaranteed",
+            parameter="calibrator",
+            owner="a Protector",
+            value=calibrator,
         )
     return calibrator
 
@@ -133,7 +135,9 @@ def as_calibrator(calibrator: str | Calibrator) -> Calibrator:
 def _named(kind: object) -> NamedCalibrator:
     if not isinstance(kind, str) or kind not in CALIBRATORS:
         raise InvalidParameter(
-            f"The 'calibrator' must be one of {sorted(CALIBRATORS)} or an object with propose(), "
-            f"describe() and guaranteed. Got {kind!r}."
+            f"must be one of {sorted(CALIBRATORS)} or an object with propose(), describe() and "
+            "guaranteed",
+            parameter="calibrator",
+            value=kind,
         )
     return CALIBRATORS[kind]

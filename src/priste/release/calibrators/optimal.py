@@ -115,7 +115,7 @@ class Optimal:
 
     ``cost`` is ``"distance"``, ``"squared"`` or a matrix (cells, outputs). By
     default what is left of each guarantee is spent by a schedule that follows from the events
-    and the model alone; ``pace`` in (0, 1] is instead a fixed share of what is left that one step
+    and the model only; ``pace`` in (0, 1] is instead a fixed share of what is left that one step
     may use up. ``work`` >= 1 bounds the pivots of a step.
 
     The table is a function of past releases and the terms. In expectation under the model, neither

@@ -99,8 +99,8 @@ class Paper:
         if self._checker is None:
             return bool(state.passes(column[:, None])[0])
         undecided = False
-        for moments, guarantee in state.joint_probabilities(column):
-            verdict = self._checker(moments, _plain(guarantee, state), self._check_seconds)
+        for joint, guarantee in state.joint_probabilities(column):
+            verdict = self._checker(joint, _plain(guarantee, state), self._check_seconds)
             if verdict is False:
                 return False
             undecided |= verdict is None
@@ -163,7 +163,10 @@ class RejectionLoop(ReleaseRule):
         """
         if budget not in self._budgets:
             raise InvalidParameter(
-                f"The 'budget' must be one at which this loop draws. Got {budget!r}."
+                "must be one at which this loop draws",
+                parameter="budget",
+                owner="Paper",
+                value=budget,
             )
         upto = self._budgets[: self._budgets.index(budget) + 1]
         *_, (_, reached, table, accepted) = self._levels(upto)
@@ -188,11 +191,17 @@ def _plain(guarantee: Guarantee, state: AccountantState) -> float:
     """Return the ε that a checker can decide about: both directions, any mixture of rows."""
     if guarantee.belief_cap is not None or guarantee.up != guarantee.down:
         raise InvalidParameter(
-            f"A 'checker' of Paper decides about one ε for both directions. Got {guarantee!r}."
+            "must be one ε for both directions where a 'checker' decides",
+            parameter="guarantee",
+            owner="Paper",
+            value=guarantee,
         )
     if not state.terms.adversary.every_mixture:
         raise InvalidParameter(
-            "A 'checker' of Paper decides about all mixtures of some rows; the adversary "
-            "PriorsWithin means fewer. Use the exact check, or KnownPrior(prior)."
+            "must be one of which every mixture of its rows counts where a 'checker' decides",
+            parameter="adversary",
+            owner="Paper",
+            value=state.terms.adversary,
+            hint="Use the exact check, or KnownPrior(prior).",
         )
     return guarantee.up

@@ -3,11 +3,11 @@
 A stream that has revealed all it may about an event can reveal hardly anything more until the model
 has forgotten the event: every output must then have one and the same ratio. So part of each
 guarantee is kept back for the steps to come. How much follows from how far apart the places of
-those with and without the event are (total variation, from the model and the public prior alone): a
-step that is more telling than all after it may use up more. What may be used grows with the steps,
+those with and without the event are (total variation, from the model and the public prior only): a
+step that reveals more than all after it may use up more. What may be used grows with the steps,
 so a stream at its limit is given a little again at every step, and most of it while the model
-forgets. A part is kept for the time after the most telling step and given with the square root:
-what is given then falls more slowly than what steps can tell, and a stream that was at its limit
+forgets. A part is kept for the time after the most revealing step and given with the square root:
+what is given then falls more slowly than what steps can reveal, and a stream that was at its limit
 becomes free again. For the same reason no step may use up all that is left. Of several models the
 one that remembers the event best decides.
 """

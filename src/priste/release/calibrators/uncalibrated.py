@@ -15,7 +15,7 @@ from priste.release.release_tables import UncheckedTable
 class Uncalibrated:
     """Draw once at the full budget, whatever was released before; gives no guarantee.
 
-    The ledger of such a stream tells how much the mechanism by itself would have given away.
+    The ledger of such a stream shows how much the mechanism by itself would have revealed.
 
     >>> from priste import AnyPrior, Grid, MarkovModel, PlanarLaplace, Protector, presence
     >>> grid = Grid(rows=3, columns=3, cell_size=1.0)

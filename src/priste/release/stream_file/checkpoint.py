@@ -73,7 +73,7 @@ def checkpoint_of(path: Path) -> Path:
 def keep(path: Path, chain: str, state: StateSnapshot | None) -> None:
     """Write the checkpoint of the file at ``path``, whose last line has the digest ``chain``.
 
-    None, or more than ``LARGEST``, is not kept. A disk that is full costs the checkpoint alone.
+    None, or more than ``LARGEST``, is not kept. A disk that is full costs the checkpoint only.
     """
     if state is None or state.bytes > LARGEST:
         return

@@ -113,7 +113,8 @@ def terms_from_json(
             if model.fingerprint() != entry["fingerprint"]:
                 raise StateError(
                     f"A mobility model in {str(path)!r} does not match its fingerprint: it was "
-                    "written by another version. Open it with the priste that wrote it."
+                    "written by another version.",
+                    hint="Open it with the priste that wrote it.",
                 )
         described = header["mechanism"]
         if mechanism is None:
@@ -139,8 +140,9 @@ def terms_from_json(
         raise
     except (PristeError, KeyError, TypeError, ValueError) as problem:
         raise StateError(
-            f"The stream in {str(path)!r} cannot be restored: {problem} If its mechanism or "
-            "calibrator is a class of your own, give it as 'mechanism' or 'calibrator'."
+            f"The stream in {str(path)!r} cannot be restored: {problem}",
+            hint="If its mechanism or calibrator is a class of your own, give it as 'mechanism' "
+            "or 'calibrator'.",
         ) from problem
 
 
@@ -154,8 +156,9 @@ def guarded_from_json(described: str | Mapping[str, Any]) -> Guarded:
 def _must_match(name: str, given: object, stored: object, path: Path) -> None:
     if given != stored:
         raise StateError(
-            f"The {name!r} does not match the one that the stream in {str(path)!r} was made with. "
-            "A stream keeps its terms; for other events or another ε use with_policy()."
+            f"does not match the one that the stream in {str(path)!r} was made with",
+            parameter=name,
+            hint="A stream keeps its terms; for other events or another ε use with_policy().",
         )
 
 
@@ -188,15 +191,19 @@ def checked_binding(binding: Mapping[str, str] | None) -> Binding:
         return {}
     if not isinstance(binding, Mapping):
         raise InvalidParameter(
-            "The 'binding' of a stream must be a mapping from names to texts. "
-            f"Got {type(binding).__name__}."
+            "must be a mapping from names to texts",
+            parameter="binding",
+            owner="a stream",
+            value=type(binding),
         )
     for name, text in binding.items():
         for part in (name, text):
             if not isinstance(part, str) or len(part) > LONGEST_TEXT:
                 raise InvalidParameter(
-                    "The 'binding' of a stream must map names to texts of at most "
-                    f"{LONGEST_TEXT} characters; a digest stands for what is longer."
+                    f"must map names to texts of at most {LONGEST_TEXT} characters",
+                    parameter="binding",
+                    owner="a stream",
+                    hint="A digest stands for what is longer.",
                 )
     return dict(sorted(binding.items()))
 
@@ -212,7 +219,8 @@ def check_binding(
         found = checked_binding(header["binding"])
     except (KeyError, InvalidParameter) as problem:
         raise StateError(
-            f"The state file {str(path)!r} does not say what it belongs to. It was left as it is."
+            f"The state file {str(path)!r} does not say what it belongs to. It was left as it is.",
+            hint="Restore it from a copy.",
         ) from problem
     if expected is None:
         return found
@@ -226,8 +234,8 @@ def check_binding(
     ]
     raise StateError(
         f"The stream in {str(path)!r} belongs to something else: {'; '.join(differing)}. "
-        "Continuing it here would guarantee what is not so. It was left as it is; give the file "
-        "of this stream, or begin a new one at another path."
+        "Continuing it here would guarantee what is not so. It was left as it is.",
+        hint="Give the file of this stream, or begin a new one at another path.",
     )
 
 

@@ -103,8 +103,9 @@ def encode(header: Json, records: Iterable[Json]) -> tuple[bytes, str]:
 
 def _corrupt(path: Path, what: str) -> StateError:
     return StateError(
-        f"The state file {str(path)!r} is corrupt: {what}. It was left as it is. Restore it "
-        "from a copy; starting the stream anew would forget what has already been released."
+        f"The state file {str(path)!r} is corrupt: {what}. It was left as it is.",
+        hint="Restore it from a copy; starting the stream anew would forget what has already been "
+        "released.",
     )
 
 
@@ -217,14 +218,15 @@ def _not_ours(data: bytes, path: Path) -> StateError:
     if version is not None:
         return StateError(
             f"The state file {str(path)!r} has version {int(version[1])} of its format; this "
-            f"priste reads version {VERSION}. Open it with the priste that wrote it. It was "
-            "left as it is."
+            f"priste reads version {VERSION}. It was left as it is.",
+            hint="Open it with the priste that wrote it.",
         )
     if _MAGIC.startswith(data):
         return _corrupt(path, f"it has only {len(data)} bytes")
     return StateError(
         f"The file {str(path)!r} is not a state file of priste (it does not begin with "
-        f"{FORMAT!r}). It was left as it is; choose another path."
+        f"{FORMAT!r}). It was left as it is.",
+        hint="Choose another path.",
     )
 
 
@@ -233,12 +235,15 @@ def read(path: Path) -> Contents:
     return decode(_bytes_of(path), path)
 
 
+READABLE = "Check that the path is right and may be read and written."
+
+
 def _bytes_of(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as problem:
         raise StateError(
-            f"The state file {str(path)!r} cannot be read: {problem.strerror}."
+            f"The state file {str(path)!r} cannot be read: {problem.strerror}.", hint=READABLE
         ) from problem
 
 
@@ -261,15 +266,16 @@ def _lock(fd: int, path: Path) -> None:
     try:
         taken = take_lock(fd, path)
     except OutputError as problem:
-        raise StateError(str(problem)) from problem
+        raise StateError(problem.rule, hint=problem.hint) from problem
     if not taken:
         raise _in_use(path)
 
 
 def _in_use(path: Path) -> StateError:
     return StateError(
-        f"The journal {str(path)!r} is in use by another Protector. Two writers would draw "
-        "twice for one step. Close the other one first."
+        f"The journal {str(path)!r} is in use by another Protector. Two writers would draw twice "
+        "for one step.",
+        hint="Close the other one first.",
     )
 
 
@@ -280,8 +286,8 @@ def create(path: Path, header: Json, records: Iterable[Json] = ()) -> str:
         write_file(path, data)
     except OutputExists as problem:
         raise StateError(
-            f"There is already a file at {str(path)!r}; it was not touched. Continue its stream "
-            "with Protector.resume(path), or choose another path."
+            f"There is already a file at {str(path)!r}; it was not touched.",
+            hint="Continue its stream with Protector.resume(path), or choose another path.",
         ) from problem
     except OutputError as problem:
         raise _unwritten(path, problem) from problem
@@ -289,7 +295,9 @@ def create(path: Path, header: Json, records: Iterable[Json] = ()) -> str:
 
 
 def _unwritten(path: Path, problem: OutputError) -> StateError:
-    return StateError(f"The state file {str(path)!r} cannot be written. {problem}")
+    return StateError(
+        f"The state file {str(path)!r} cannot be written. {problem.rule}", hint=problem.hint
+    )
 
 
 def replace(path: Path, header: Json, records: Sequence[Json]) -> str:
@@ -304,7 +312,8 @@ def replace(path: Path, header: Json, records: Sequence[Json]) -> str:
         return create(path, header, records)
     except OSError as problem:
         raise StateError(
-            f"The file at {str(path)!r} cannot be replaced: {problem.strerror}."
+            f"The file at {str(path)!r} cannot be replaced: {problem.strerror}.",
+            hint="Choose another path, or make this one writable.",
         ) from problem
     try:
         _lock(fd, path)
@@ -312,8 +321,9 @@ def replace(path: Path, header: Json, records: Sequence[Json]) -> str:
         same_stream = earlier.header.get("stream") == header.get("stream")
         if not same_stream or list(earlier.records) != list(records[: len(earlier.records)]):
             raise StateError(
-                f"The file at {str(path)!r} holds another stream, or more of this one than is "
-                "to be saved; it was not touched. Choose another path."
+                f"The file at {str(path)!r} holds another stream, or more of this one than is to "
+                "be saved; it was not touched.",
+                hint="Choose another path.",
             )
         data, chain = encode(header, records)
         write_file(path, data, overwrite=True)
@@ -333,7 +343,7 @@ def refuse_if_locked(path: Path) -> None:
         fd = os.open(path, os.O_RDONLY)
     except OSError as problem:
         raise StateError(
-            f"The state file {str(path)!r} cannot be read: {problem.strerror}."
+            f"The state file {str(path)!r} cannot be read: {problem.strerror}.", hint=READABLE
         ) from problem
     try:
         with suppress(OutputError):
@@ -360,12 +370,15 @@ class Journal:
             fd = os.open(path, os.O_RDWR | os.O_APPEND)
         except OSError as problem:
             raise StateError(
-                f"The journal {str(path)!r} cannot be opened: {problem.strerror}."
+                f"The journal {str(path)!r} cannot be opened: {problem.strerror}.", hint=READABLE
             ) from problem
         try:
             _lock(fd, path)
             if not os.path.samestat(os.fstat(fd), os.stat(path)):
-                raise StateError(f"The journal {str(path)!r} was replaced while it was opened.")
+                raise StateError(
+                    f"The journal {str(path)!r} was replaced while it was opened.",
+                    hint="Open it again when nothing else writes to it.",
+                )
             remove_drafts_of(path)  # a second name that a crash at its creation left
             data = _bytes_of(path)
             contents = decode(data, path)
@@ -381,7 +394,8 @@ class Journal:
             os.close(fd)
             raise StateError(
                 f"The journal {str(path)!r} cannot be continued: {problem.strerror}. What it holds "
-                "is as it was. Make room, or mend the disk, and try again."
+                "is as it was.",
+                hint="Make room, or mend the disk, and try again.",
             ) from problem
         except BaseException:
             os.close(fd)
@@ -407,11 +421,12 @@ class Journal:
         opening it again, never by a second attempt.
         """
         if self._fd < 0:
-            raise StateError(f"The journal {str(self.path)!r} is closed. Resume it first.")
+            raise StateError(f"The journal {str(self.path)!r} is closed.", hint="Resume it first.")
         if os.getpid() != self._owner:
             raise StateError(
-                f"The journal {str(self.path)!r} belongs to the process that opened it, not to "
-                "a fork of it: two writers would draw twice for one step."
+                f"The journal {str(self.path)!r} belongs to the process that opened it, not to a "
+                "fork of it: two writers would draw twice for one step.",
+                hint="Open the stream in the process that releases.",
             )
         lines = []
         chain = self._chain
@@ -423,11 +438,13 @@ class Journal:
             if not self.is_at(self.path):
                 raise StateError(
                     f"The journal {str(self.path)!r} was removed or replaced while it was in use. "
-                    "Nothing was added, and nothing was released. Put it back, then resume it."
+                    "Nothing was added, and nothing was released.",
+                    hint="Put it back, then resume it.",
                 )
             if os.fstat(self._fd).st_size != self._size:
                 raise StateError(
-                    f"Something else wrote to the journal {str(self.path)!r}. Nothing was added."
+                    f"Something else wrote to the journal {str(self.path)!r}. Nothing was added.",
+                    hint="Resume it when nothing else writes to it.",
                 )
             _write_all(self._fd, data)
             os.fsync(self._fd)
@@ -435,7 +452,8 @@ class Journal:
             self.close()
             raise StateError(
                 f"The journal {str(self.path)!r} cannot be written: {problem.strerror}. Nothing "
-                "was released. Make room and continue with Protector.resume(path)."
+                "was released.",
+                hint="Make room and continue with Protector.resume(path).",
             ) from problem
         except BaseException:
             self.close()
