@@ -22,7 +22,7 @@ REPLACED = re.compile(
 """Words for which priste has others: adversary, guarantee, any prior, constant point, personal
 place, uncalibrated mechanism, release table, revealed, useful, off-map."""
 MOST_WORDS = 45_000
-"""Words of all that is written by hand: pages with their examples, and templates of other pages."""
+"""Words of the pages that no command makes, examples and tables included."""
 LONGEST_LINE = 140
 """Characters of a line of prose; the pages are wrapped at some 120."""
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -130,31 +130,27 @@ def test_replaced_words_are_gone_from_the_source() -> None:
 
 
 def words_of(text: str) -> int:
-    """Return how many words a text has; the bars of tables and the code of templates are none."""
-    written = re.sub(r"\{%.*?%\}|\{\{.*?\}\}", "", text, flags=re.DOTALL)
-    return sum(re.search(r"\w", word) is not None for word in written.split())
+    """Return how many words a text has; the bars of tables are none."""
+    return sum(re.search(r"\w", word) is not None for word in text.split())
 
 
-def by_hand() -> list[Path]:
-    """Return the pages of docs/ that no command makes, and the templates of the others."""
-    templates = sorted((ROOT / "benchmarks" / "pages").glob("*.md"))
-    made = {"red-team.md", *(path.name for path in templates)}
-    pages = [page for page in PAGES[1:] if page.parent.name != "evidence" or page.name not in made]
-    return [*pages, *templates]
+TEMPLATES = sorted((ROOT / "benchmarks" / "pages").glob("*.md"))
+MADE = {"red-team.md", *(path.name for path in TEMPLATES)}
+BY_HAND = [page for page in PAGES[1:] if page.parent.name != "evidence" or page.name not in MADE]
+"""Pages of docs/ that no command makes."""
 
 
 def test_the_documentation_stays_short() -> None:
-    """What is written by hand has at most so many words; README and ARCHITECTURE so many lines."""
-    assert sum(words_of(page.read_text()) for page in by_hand()) <= MOST_WORDS
+    """Pages have at most so many words in all; README and ARCHITECTURE so many lines."""
+    assert sum(words_of(page.read_text()) for page in BY_HAND) <= MOST_WORDS
     assert len((ROOT / "README.md").read_text().splitlines()) <= 120
     assert len((ROOT / "ARCHITECTURE.md").read_text().splitlines()) <= 150
 
 
 def test_words_are_counted() -> None:
-    """Words of code count; bars and expressions of templates do not."""
-    assert (
-        words_of("| a | 1.5 m |\n```python\nx = 1\n```\n{% for x in y %}{{ x }} b{% endfor %}") == 7
-    )
+    """Words of code count; bars do not."""
+    assert words_of("| a | 1.5 m |\n```python\nx = 1\n```\nb\n") == 7
+    assert len(BY_HAND) > 40
 
 
 def long_lines(text: str) -> list[str]:
@@ -169,7 +165,7 @@ def long_lines(text: str) -> list[str]:
 NOT_WRAPPED = {"alternatives", "compare", "families", "release-tables"}
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *by_hand()], ids=lambda p: p.stem)
+@pytest.mark.parametrize("page", [ROOT / "README.md", *BY_HAND, *TEMPLATES], ids=lambda p: p.stem)
 def test_lines_are_short(page: Path) -> None:
     """No line of prose is longer than a window is wide."""
     assert page.stem in NOT_WRAPPED or long_lines(page.read_text()) == []
