@@ -53,7 +53,7 @@ def crashes(seconds: float) -> dict[str, Any]:
 def fuzzing(seconds: float) -> dict[str, Any]:
     """Count the inputs of each target; a finding ends the run."""
     shown = lines("tests.fuzzing", "--seconds", seconds)
-    counts = dict(re.findall(r"^([^:\n]+): (\d+) inputs, .*$", "\n".join(shown), re.MULTILINE))
+    counts = dict(re.findall(r"^(.+): (\d+) inputs, .*$", "\n".join(shown), re.MULTILINE))
     return {"seconds": seconds, "inputs": {name: int(count) for name, count in counts.items()}}
 
 

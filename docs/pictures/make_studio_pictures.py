@@ -17,6 +17,9 @@ from PIL import Image
 ROOT = Path(__file__).parent.parent.parent
 FOLDER = ROOT / "docs" / "images"
 COLOURS = 128
+TALLEST = 1600
+"""Pixels; the page on a phone is longer, and is cut there."""
+
 STATES = {
     "studio-desk": "23-run-charts-light-1280",
     "studio-dark": "22-run-done-dark-1280",
@@ -35,8 +38,9 @@ def main() -> None:
         environment = {**os.environ, "PRISTE_STATES": name}
         subprocess.run(command, cwd=ROOT, env=environment, check=True)
         for picture, state in STATES.items():
-            small = Image.open(Path(name) / f"{state}.png").convert("RGB").quantize(COLOURS)
-            small.save(FOLDER / f"{picture}.png", optimize=True)
+            taken = Image.open(Path(name) / f"{state}.png").convert("RGB")
+            part = taken.crop((0, 0, taken.width, min(taken.height, TALLEST)))
+            part.quantize(COLOURS).save(FOLDER / f"{picture}.png", optimize=True)
 
 
 if __name__ == "__main__":

@@ -34,27 +34,27 @@ def town() -> tuple[Grid, MarkovModel]:
 def streams(calibrator: Any) -> tuple[Any, Any, Any, Any]:
     """Return (streams, steps) expected distances and leakages, the shares, and the terms."""
     grid, model = town()
-    everybody = model.stationary()
+    population = model.stationary()
     apart = np.hypot(*(grid.centers[:, None, :] - grid.centers[None, :, :]).transpose(2, 0, 1))
     distances, leakages = np.zeros((2, STREAMS, STEPS))
     for seed in range(STREAMS):
         p = Protector(model, presence(CLINIC, HOURS), Identity(grid), EPSILON, calibrator,
-                      rng=seed, adversary=KnownPrior(everybody))  # fmt: skip
-        for step, cell in enumerate(model.sample(STEPS, rng=seed, start=everybody)):
+                      rng=seed, adversary=KnownPrior(population))  # fmt: skip
+        for step, cell in enumerate(model.sample(STEPS, rng=seed, start=population)):
             state = p.state
-            law = p.distribution().outputs()
-            distances[seed, step] = state.predicted() @ (law * apart).sum(axis=1)
+            table = p.distribution().outputs()
+            distances[seed, step] = state.predicted() @ (table * apart).sum(axis=1)
             leakages[seed, step] = p.release(int(cell)).leakage[0]
     terms = p.state.terms
     shares = [share_by(terms, 0, step) for step in range(STEPS)]
-    return distances, leakages, shares, float((everybody @ apart).min())
+    return distances, leakages, shares, float((population @ apart).min())
 
 
 def main() -> None:
     """Print the table and write the picture."""
     distances, leakages, shares, nothing = streams(Optimal())
     paced, _, _, _ = streams(Certified(pace=0.1))
-    print("steps     optimal  certified  (expected distance over that of one constant cell)")
+    print("steps     optimal  certified  (expected distance over that of the constant point)")
     parts = {"before": slice(0, 20), "in the event": slice(20, 24), "after": slice(24, STEPS)}
     for name, part in parts.items():
         ours, theirs = distances[:, part].mean() / nothing, paced[:, part].mean() / nothing
@@ -66,15 +66,15 @@ def main() -> None:
     left, right = figure.subplots(1, 2)
     _, model = town()
     apart = sensitivity(model, presence(CLINIC, HOURS), model.stationary())[:STEPS]
-    left.plot(apart, color=QUIET, label="how telling a step is")
+    left.plot(apart, color=QUIET, label="how much a step can reveal")
     left.plot(EPSILON * np.array(shares), color=OTHER, label="may be used up by now")
     left.plot(leakages.T, color=GUARDED, alpha=0.5, lw=0.8)
     left.plot([], [], color=GUARDED, label="used by six streams")
     left.set(xlabel="step", ylabel="of ε = 1", ylim=(0, 1.03))
-    right.axhline(1.0, color=QUIET, label="one constant cell")
+    right.axhline(1.0, color=QUIET, label="constant point")
     right.plot(paced.mean(axis=0) / nothing, color=OTHER, label="certified, pace 0.1")
     right.plot(distances.mean(axis=0) / nothing, color=GUARDED, label="optimal")
-    right.set(xlabel="step", ylabel="expected distance, of a constant's", ylim=(0, 1.1))
+    right.set(xlabel="step", ylabel="expected distance, over the constant point", ylim=(0, 1.1))
     for axes in (left, right):
         axes.axvspan(HOURS[0], HOURS[-1], color=QUIET, alpha=0.2, lw=0)
         axes.legend(frameon=False, fontsize=8)

@@ -69,7 +69,7 @@ export function openEvents(store, view, api) {
     element(
       "p",
       { class: "quiet" },
-      "A place and a time make a secret. What all releases together tell about whether it happened is bounded.",
+      "A place and a time make a secret. What all releases together reveal about it is bounded.",
     ),
     list,
     groups,
