@@ -18,7 +18,7 @@ BENCHMARKS = (
 )  # fmt: skip
 """Those that need no data of one's own."""
 
-WITH_DATA = ("first_run", "fitting", "forecasts", "usefulness_families")
+WITH_DATA = ("first_run", "fitting", "forecasts", "usefulness_families", "usefulness_floor")
 """Those that need a folder of data, and run one by one: ``python -m benchmarks.NAME``."""
 
 

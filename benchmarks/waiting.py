@@ -15,6 +15,10 @@ file once. Set OPENBLAS_NUM_THREADS=1. Writes ``benchmarks/results/waiting.json`
 - rows_10000, rows_40000: a step of ``optimal`` against eight priors on a large map; floor: moving
   them through the model once, which is a product with its banded matrix;
 - family_400: four models by ``each``; floor: one model, so that the ratio is the cost of a family;
+- crowd: ``priste init`` and then ``priste protect`` with two workers and its summary, of 60 people
+  of the built-in town for two days; floor: ``priste init`` alone;
+- cold_demo: ``make demo`` of a copy of the tree without an environment, with empty caches of pip
+  and uv; floor: ``priste demo``;
 - demo: ``priste demo``, everything included; floor: ``priste --version``;
 - memory: megabytes of a process that has protected one user on 400 cells; floor: Python with numpy
   and scipy loaded.
@@ -36,6 +40,9 @@ from benchmarks.circumstances import circumstances
 
 HERE = Path(__file__).resolve().parent.parent
 RESULTS = Path(__file__).parent / "results" / "waiting.json"
+
+PEOPLE, DAYS = 60, 2
+"""How many people of the town are released together, and how many days of each."""
 
 POLICY = """
 [map]
@@ -185,6 +192,44 @@ used = resource.getrusage(resource.RUSAGE_CHILDREN)
 print(used.ru_utime + used.ru_stime)
 """
 
+CROWD = """
+import json, os, subprocess, sys, tempfile
+from pathlib import Path
+from priste.traces import write_traces
+from priste.traces.town import residents
+seconds = 0.0
+def command(*words):
+    global seconds
+    ran = subprocess.run([sys.executable, "-m", "benchmarks.command", *words, "--json"],
+                         cwd=folder, env=environment, check=True, capture_output=True, text=True)
+    costs = json.loads(ran.stderr.splitlines()[-1])
+    seconds += costs["here"] + costs["others"]
+    return json.loads(ran.stdout)
+with tempfile.TemporaryDirectory() as folder:
+    environment = {{**os.environ, "PRISTE_STATE": folder + "/state"}}
+    write_traces(residents({people}, {days}), Path(folder) / "people.csv")
+    drafted = command("init", "people.csv", "-o", "policy.toml")
+    if {released!r}:
+        homes = ["--places", drafted["places"]] if drafted["places"] else []
+        command("protect", "people.csv", "-p", "policy.toml", *homes, "-o", "released.csv",
+                "--workers", "2", "--seed", "1")
+print(seconds)
+"""
+
+COLD = """
+import os, resource, shutil, subprocess, tempfile
+with tempfile.TemporaryDirectory() as folder:
+    tree = os.environ["PYTHONPATH"].split(os.pathsep)[0].removesuffix("/src")
+    unused = shutil.ignore_patterns(".git", ".venv", "__pycache__", "node_modules", ".*_cache")
+    shutil.copytree(tree, folder + "/tree", ignore=unused)
+    caches = {"UV_CACHE_DIR": folder + "/uv", "PIP_CACHE_DIR": folder + "/pip"}
+    outside = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    subprocess.run(["make", "demo"], cwd=folder + "/tree", check=True, capture_output=True,
+                   env={**outside, **caches, "PRISTE_STATE": folder + "/state"})
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(used.ru_utime + used.ru_stime)
+"""
+
 MEMORY = """
 import resource
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
@@ -226,6 +271,11 @@ def parts() -> dict[str, tuple[str, str]]:
             streams(200, 8, users=1, steps=8), MOVED.format(side=200, rows=24, cell=0.5)
         ),
         "family_400": (streams(20, 2, models=4), streams(20, 2)),
+        "crowd": (
+            CROWD.format(people=PEOPLE, days=DAYS, released=True),
+            CROWD.format(people=PEOPLE, days=DAYS, released=False),
+        ),
+        "cold_demo": (COLD, COMMAND.format(words=["demo"])),
         "demo": (COMMAND.format(words=["demo"]), COMMAND.format(words=["--version"])),
         "memory": (memory, "import numpy, scipy.sparse" + MEMORY),
     }  # fmt: skip
@@ -233,7 +283,7 @@ def parts() -> dict[str, tuple[str, str]]:
 
 def figure(program: str, tree: Path) -> float:
     """Run a program with the sources of a tree; return the last number that it prints."""
-    environment = {**os.environ, "PYTHONPATH": str(tree / "src")}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(tree / "src"), str(HERE)))}
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
             [sys.executable, "-c", program], env=environment, cwd=folder, check=True,

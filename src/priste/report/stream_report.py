@@ -128,10 +128,10 @@ class StreamReport:
         wrong = {name: length for name, length in lengths.items() if length != steps}
         if wrong:
             raise InvalidParameter(
-                f"must have one entry per step, {steps}",
-                parameter="sequences",
-                owner="a StreamReport",
-                got=str(wrong),
+                f"must be as many as all other sequences have entries, {steps}",
+                parameter="times",
+                owner="StreamReport",
+                got=f"{wrong}",
             )
 
     @property
