@@ -74,7 +74,7 @@ def main() -> None:
     right.axhline(1.0, color=QUIET, label="constant point")
     right.plot(paced.mean(axis=0) / nothing, color=OTHER, label="certified, pace 0.1")
     right.plot(distances.mean(axis=0) / nothing, color=GUARDED, label="optimal")
-    right.set(xlabel="step", ylabel="expected distance, over the constant point", ylim=(0, 1.1))
+    right.set(xlabel="step", ylabel="distance over that of a constant point", ylim=(0, 1.1))
     for axes in (left, right):
         axes.axvspan(HOURS[0], HOURS[-1], color=QUIET, alpha=0.2, lw=0)
         axes.legend(frameon=False, fontsize=8)
