@@ -105,7 +105,7 @@ def test_a_wrong_token_is_told_to_the_owner(tmp_path: Path) -> None:
         ("api_key=abc", "api_key_file=PATH"),
         ("token=abc", "is a secret"),
         ("a b=c", "takes no 'a b'"),
-        ("speed&x=1", "cannot be read"),
+        ("speed&x=1", "must be written as"),
     ],
 )
 def test_secrets_and_odd_names_in_an_address_are_refused(query: str, words: str) -> None:
