@@ -243,7 +243,7 @@ def test_impossible_degrees_are_refused(lat: object, lon: object) -> None:
 )
 def test_boxes_that_are_none_or_too_large_are_refused(box: tuple[float, ...]) -> None:
     """Among them the box with east and west exchanged: it goes round the earth."""
-    with pytest.raises(InvalidParameter, match=r"'box' of a map"):
+    with pytest.raises(InvalidParameter, match=r"'(box|south|west|north|east)' of a map"):
         Grid.covering(*box, cell_size=1.0)
 
 

@@ -23,7 +23,7 @@ def test_no_mixture_of_priors_is_worse_than_the_one_that_is_found(rows: int) -> 
     (operator,) = quantifier.candidate_operators()
     table = draws.dirichlet(np.full(5, 0.5), size=GRID.size)
     conditions = EventConditions(operator, OddsBound(1.0, 1.0), table, priors[0])
-    (up, _), (down, _) = conditions._scores(np.eye(5))
+    _, ((up, _), (down, _)) = conditions._scores(np.eye(5))
     for place in range(5):
         after = quantifier.copy()
         after.observe(table[:, place])

@@ -40,7 +40,9 @@ def frame_around(
     farthest = math.hypot(max(-x_min, x_max), max(-y_min, y_max))
     if farthest > LARGEST_RADIUS_KM:
         raise InvalidParameter(
-            f"The box of a map may reach at most {LARGEST_RADIUS_KM:g} km from its middle.",
+            f"may reach at most {LARGEST_RADIUS_KM:g} km from its middle",
+            parameter="box",
+            owner="a map",
             got=f"{farthest:.6g} km",
             hint="Cover a smaller area.",
         )
