@@ -35,8 +35,8 @@ def cell_numbers(cells: Cells, *, name: str = "cells") -> frozenset[int]:
     >>> cell_numbers([1.0], name="region")
     Traceback (most recent call last):
     ...
-    priste.errors.InvalidParameter: Every entry of 'region' must be a cell number (a whole number \
-in [0, 2147483648), not a bool). Got 1.0.
+    priste.errors.InvalidParameter: The 'region' must hold cell numbers (whole numbers in \
+[0, 2147483648), not bools). Got 1.0.
     """
     numbers = read_cell_numbers(cells, name=name)
     if not numbers:
