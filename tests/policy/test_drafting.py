@@ -136,7 +136,7 @@ def test_the_draft_is_against_those_who_know_the_population() -> None:
     """The section stands there, with its reasons, and home among what may be known."""
     text = draft_policy([ada()])
     policy = read_policy(text)
-    assert "perhaps that you began in home" in policy.chosen_adversary.words
+    assert "perhaps knows that you began at home" in policy.chosen_adversary.words
     assert "# The adversary. Against one with any prior" in text
 
 

@@ -141,9 +141,10 @@ def test_words_say_what_the_adversary_knows() -> None:
         policy_of(GIVEN) + '\n[adversary]\nknows = "population"\nalso = ["home"]\n'
     )
     words = policy.chosen_adversary.words
-    assert "how people here move and that you live in home, and perhaps that you began" in words
+    assert "one of 2 models of how you move (people here with your home; people here " in words
+    assert "without a home), and perhaps knows that you began at home" in words
     assert isinstance(policy.chosen_adversary.adversary.of_model(0), KnownPrior)
-    assert any("you live in home" in line for line in explain_policy(policy).summary)
+    assert any("you live at home" in line for line in explain_policy(policy).summary)
 
 
 @pytest.mark.parametrize(

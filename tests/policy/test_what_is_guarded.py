@@ -215,8 +215,8 @@ def test_the_population_and_home() -> None:
     assert np.array_equal(adversary.priors[1], np.eye(GRID.size)[0])
     told = explain_policy(policy)
     assert told.against == (
-        "The guarantee is against an adversary who knows how people here move, and perhaps "
-        "that you began in home."
+        "The guarantee is against an adversary who knows how people here move, and perhaps knows "
+        "that you began at home."
     )
     assert any("something else about where you began" in line for line in told.not_guaranteed)
 

@@ -426,7 +426,7 @@ def test_who_knows_the_population_knows_a_home_where_one_is_known(tmp_path: Path
         for mobility in (drafted["mobility"], {"kind": "gaussian", "sigma": 1.0})
     )
     assert known["title"] == "Knows the population and your home"
-    assert "that you live in home" in known["words"]
+    assert "people here with your home" in known["words"]
     assert known["without_home"]["title"] == plain["title"] == "Knows the population"
     assert known["without_home"]["words"] == plain["words"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -34,6 +34,9 @@ ASSUMED = "What is assumed, and what is not covered, is in docs/explanation/thre
 """What stands next to every guarantee and every verdict."""
 
 ANY_PRIOR = "an adversary who may hold any belief about where the user began"
+
+PEOPLE = "people here"
+"""Who moves by a model of the population."""
 
 
 @dataclass(frozen=True)
@@ -82,21 +85,21 @@ class AdversaryChoice:
     def adversary(
         self,
         models: Sequence[MarkovModel],
-        homes: Collection[str] = (),
+        movers: Sequence[str] = (PEOPLE,),
         family: Family = "joint",
     ) -> ChosenAdversary:
-        """Return the adversary of people who move by these models, which know these homes.
+        """Return the adversary of people who move by these models; ``movers`` says who they are.
 
         With ``family="each"`` an adversary who holds a model holds its own population, too.
         """
-        found = [self._adversary([model], homes) for model in models]
+        moves = _movement(movers, family)
+        found = [self._adversary([model], moves) for model in models]
         if family == "joint" or len(models) == 1 or not found[0].adversary.states_prior:
-            return self._adversary(models, homes)
+            return self._adversary(models, moves)
         return ChosenAdversary(PerModel(tuple(x.adversary for x in found)), found[0].words)
 
-    def _adversary(self, models: Sequence[MarkovModel], homes: Collection[str]) -> ChosenAdversary:
+    def _adversary(self, models: Sequence[MarkovModel], moves: str) -> ChosenAdversary:
         section = self.section
-        moves = " and ".join(["how people here move", *(f"that you live in {h}" for h in homes)])
         if section is None or section.knows == "anything":
             return ChosenAdversary(AnyPrior(), ANY_PRIOR)
         if section.knows == "stale":
@@ -104,7 +107,7 @@ class AdversaryChoice:
             steps = math.floor(timedelta(hours=section.hours or 0.0) / self.step)
             return ChosenAdversary(
                 LastSeen(steps),
-                f"an adversary who knows {moves} and knew exactly where you were "
+                f"an adversary who {moves} and knew exactly where you were "
                 f"{section.hours:g} hours before the first step, and nothing since",
             )
         places = " or ".join(self.places)
@@ -112,7 +115,7 @@ class AdversaryChoice:
         if section.knows == "starts":
             return ChosenAdversary(
                 StartsIn(cells),
-                f"an adversary who knows that you began in {places}, and may believe anything else",
+                f"an adversary who knows that you began at {places}, and may believe anything else",
             )
         rows = [self.shares] if self.shares is not None else [m.stationary() for m in models]
         if section.knows == "near":
@@ -124,17 +127,33 @@ class AdversaryChoice:
                 )
             return ChosenAdversary(
                 PriorsWithin(rows[0], section.factor or 1.0),
-                f"an adversary who knows {moves}, and whose odds between any two places "
+                f"an adversary who {moves}, and whose odds between any two places "
                 f"where you may have begun are within a factor {section.factor:g} of those of "
                 "people here",
             )
         known = np.zeros((len(cells), models[0].grid.size))
         known[np.arange(len(cells)), cells] = 1.0
-        perhaps = f", and perhaps that you began in {places}" if places else ""
+        perhaps = f", and perhaps knows that you began at {places}" if places else ""
         return ChosenAdversary(
             KnownPrior(np.vstack([*rows, known])),
-            f"an adversary who knows {moves}{perhaps}",
+            f"an adversary who {moves}{perhaps}",
         )
+
+
+def _movement(movers: Sequence[str], family: Family) -> str:
+    """Return what is known of movement, as the end of "an adversary who ...".
+
+    >>> _movement(["people here"], "each")
+    'knows how people here move'
+    >>> _movement(["people here", "your own earlier days"], "each")
+    'knows one of 2 models of how you move (people here; your own earlier days)'
+    """
+    if len(movers) == 1:
+        return f"knows how {movers[0]} move"
+    listed = "; ".join(movers)
+    if family == "joint":
+        return f"does not know which of {len(movers)} models you move by ({listed})"
+    return f"knows one of {len(movers)} models of how you move ({listed})"
 
 
 def adversary_section(words: str) -> AdversarySection:

@@ -106,17 +106,23 @@ def explain_policy(policy: Policy) -> Explanation:
     example = somewhere(policy)
     for home in policy.homes:
         summary.append(
-            f"The adversary is taken to know that you live in {home} and come back there. What you "
+            f"The adversary is taken to know that you live at {home} and come back there. What you "
             "did is harder to see from where you are once you are home again."
         )
     if len(policy.models) > 1:
         summary.append(
-            f"{len(policy.models)} models of how people move are guarded against: "
+            f"{len(policy.models)} models of how you move are guarded against: "
+            f"{'; '.join(chosen.movers for chosen in policy.chosen_models)}. "
             + (
-                "an adversary may hold any one of them."
+                "The adversary may know any one of them."
                 if policy.family == "each"
-                else "also an adversary who does not know which of them holds."
+                else "The adversary does not know which of them holds."
             )
+        )
+    if policy.depends_on_person and all(each.member != "own" for each in policy.chosen_models):
+        summary.append(
+            "A model of your own days before the first step is guarded against too, where the file "
+            "that is protected has enough of them."
         )
     guaranteed = [
         f"{event.label}: from all releases together, {event.guaranteed}"

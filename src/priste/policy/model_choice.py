@@ -29,6 +29,7 @@ from priste.mobility import (
     with_home,
 )
 from priste.mobility.memory import MOST_JUDGED
+from priste.policy.adversary_choice import PEOPLE
 from priste.policy.formula_models import (
     DECAY,
     WIDTHS,
@@ -48,6 +49,17 @@ Cycle = Literal["day", "week"]
 FEWEST_OWN_MOVES = 50
 """With fewer known moves than this somebody's own days make no model: half a day of steps of 15
 minutes."""
+
+VARIANTS: dict[FamilyMember | None, str] = {
+    None: "",
+    "narrow": ", in shorter moves",
+    "wide": ", in longer moves",
+    "plain": ", at all hours alike",
+    "day": ", by the hour of the day",
+    "week": ", by the hour of the week",
+}
+"""How the movement of a family's members differs from that of its first model."""
+
 CellSequence = tuple[int | None, ...]
 
 
@@ -154,6 +166,16 @@ class ChosenModel:
     made: Fitting | Spreading | StayingOrGoing | None = None
     home: Home | None = None
     member: FamilyMember | None = None
+
+    @property
+    def movers(self) -> str:
+        """Who moves by it, as part of a sentence."""
+        if self.member == "own":
+            return "your own earlier days"
+        if self.member == "roaming":
+            return f"{PEOPLE} without a home"
+        home = "" if self.home is None else " with your home"
+        return f"{PEOPLE}{home}{VARIANTS[self.member]}"
 
     @property
     def fitting(self) -> Fitting | None:

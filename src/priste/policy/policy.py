@@ -108,7 +108,7 @@ class Policy:
 
     ``steps`` is the length of the stream. ``events`` are in the order of the file, by their labels;
     a recurring one stands there once per period, and ``unguarded`` lists the periods of the clock
-    for which it could not be. All ``models`` are guarded against jointly.
+    for which it could not be. All ``models`` are guarded against; ``family`` says how.
     """
 
     source: str = field(repr=False)
@@ -176,7 +176,8 @@ class Policy:
     @cached_property
     def chosen_adversary(self) -> ChosenAdversary:
         """The adversary that the guarantee is against, and in words."""
-        return self.adversary_choice.adversary(self.models, self.homes, self.family)
+        movers = [chosen.movers for chosen in self.chosen_models]
+        return self.adversary_choice.adversary(self.models, movers, self.family)
 
     @property
     def homes(self) -> tuple[str, ...]:

@@ -48,12 +48,13 @@ def adversaries(policy: Policy) -> list[dict[str, Any]]:
     """
     found: list[dict[str, Any]] = []
     step: timedelta = policy.timeline.step
+    movers = [chosen.movers for chosen in policy.chosen_models]
     for plain, at_home, section in ADVERSARIES:
         if section.get("hours", math.inf) * 3600 < step.total_seconds():
             continue  # the same as any prior: it is where the user began
         choice = AdversaryChoice(AdversarySection.model_validate(section), None, {}, step)
         try:
-            words = choice.adversary(policy.models, policy.homes).words
+            words = choice.adversary(policy.models, movers, policy.family).words
             without = choice.adversary(policy.models).words
         except PristeError:
             continue
