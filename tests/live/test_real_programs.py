@@ -353,11 +353,13 @@ def test_a_second_gpsd_reads_our_sentences(tmp_path: Path, expected: Points) -> 
     port = free_port()
     with serving(chosen) as live:
         source = f"tcp://127.0.0.1:{live.port_of(0)}"
-        post(live, 0)
-        post(live, 1)
         with running(program("gpsd"), "-N", "-n", "-S", str(port), source):
             wait_for(lambda: answers(port), "gpsd answers")
             with running(program("gpspipe"), "-w", f"127.0.0.1:{port}") as pipe:
+                # What gpsd reads before gpspipe watches is reported to nobody.
+                wait_for(lambda: b'"class":"WATCH"' in pipe.out, "gpspipe watches")
+                post(live, 0)
+                post(live, 1)
                 for step in range(2, STEPS):
                     clock = f"{step - 2:02d}:00:00".encode()
                     wait_for(lambda c=clock: c in pipe.out, "gpsd reports a release")
