@@ -69,6 +69,17 @@ def test_hours_that_a_recording_does_not_hold_are_refused_as_a_wish() -> None:
     assert read_policy(drafted([outing], guard=["wed 12:00-13:00"]).text).events
 
 
+def test_two_short_recordings_weeks_apart_hold_the_hours_of_the_template() -> None:
+    """The busiest stretch is an outing then, but its clock still holds what the template guards."""
+    hour = 3_600_000_000
+    monday = int(ada().at(np.zeros(0, dtype=np.int64)).times[0]) // (24 * hour) * 24 * hour
+    starts = [monday + 8 * hour, monday + 60 * 24 * hour]
+    times = np.concatenate([start + np.arange(0, 5 * hour, hour // 12) for start in starts])
+    lat = 52.5 + 0.001 * np.sin(np.arange(times.size))
+    trace = Trace("x", times, lat, np.full(times.size, 13.4))
+    assert read_policy(draft_policy([trace], zone="Europe/Berlin")).events
+
+
 def test_the_places_of_ada() -> None:
     """Home and office are proposed, home first, where they are."""
     known = town_places()

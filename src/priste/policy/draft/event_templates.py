@@ -86,6 +86,11 @@ class Guard:
         spans = ((microseconds(begin), microseconds(end)),)
         return cls((), Windows((), spans, margin=margin), unit, end)
 
+    @property
+    def is_template(self) -> bool:
+        """Whether its only time is the template."""
+        return self.times == (WEEKLY,)
+
     def in_zone(self, zone: tzinfo) -> Guard:
         """Return the same guard, with its times as clocks of a zone show them."""
         windows = self.windows.in_zone(zone)

@@ -143,8 +143,11 @@ class DraftClock:
 
 
 def clock_of(people: Sequence[Trace], zone: str, stretch: Stretch, guard: Guard) -> DraftClock:
-    """Return the clock of a stretch: all of its days, or of an outing from its first hour on."""
-    is_outing = span_of(people) < timedelta(days=1)
+    """Return the clock of a stretch: all of its days, or of an outing from its first hour on.
+
+    A clock whose guard is the template has whole weeks, which hold it.
+    """
+    is_outing = span_of(people) < timedelta(days=1) and not guard.is_template
     start, end = stretch.begin, stretch.end
     if is_outing:
         first = min(trace.start for trace in people).astimezone(zone_of(zone))
