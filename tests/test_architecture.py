@@ -253,12 +253,19 @@ def test_tests_share_code_in_plain_modules() -> None:
     assert not wrong
 
 
-FORMS = {"DenseTransition", "SparseTransition", "SeparableTransition", "BlendedTransition"}
-"""Forms of transitions; only the modules that define them may ask which one an object is."""
+FORMS = {
+    *("DenseTransition", "SparseTransition", "SeparableTransition", "BlendedTransition"),
+    *("AnyPrior", "KnownPrior", "StartsIn", "LastSeen", "PriorsWithin", "PerModel"),
+    *("FirstCells", "GivenPriors", "SeenBefore"),
+    *("EveryMixture", "WithinFactor", "EachOf"),
+    *("OddsBound", "BeliefBound"),
+}
+"""Transitions, adversaries, their rows and judges, and guarantees: only the module that defines a
+class may ask whether an object is one."""
 
 
 def asked_forms(tree: ast.Module) -> set[str]:
-    """Return the forms of transitions that a module names in ``isinstance`` or ``match``."""
+    """Return the forms that a module names in ``isinstance`` or ``match`` and does not define."""
     asked = [
         node.args[1]
         for node in ast.walk(tree)
@@ -267,11 +274,14 @@ def asked_forms(tree: ast.Module) -> set[str]:
         and node.func.id == "isinstance"
     ] + [node.cls for node in ast.walk(tree) if isinstance(node, ast.MatchClass)]
     names = {part.id for node in asked for part in ast.walk(node) if isinstance(part, ast.Name)}
-    return names & FORMS
+    own = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+    return names & FORMS - own
 
 
-def test_transitions_own_their_behaviour(trees: dict[Path, ast.Module]) -> None:
-    """No module asks which form a transition has, so that a new form touches one module."""
+def test_forms_own_their_behaviour(trees: dict[Path, ast.Module]) -> None:
+    """No module asks which form an object of a family has, so that a new one touches one module."""
     asking = {str(path.relative_to(SOURCE)) for path, tree in trees.items() if asked_forms(tree)}
     assert not asking
     assert asked_forms(ast.parse("isinstance(x, A | DenseTransition)")) == {"DenseTransition"}
+    defined = "class AnyPrior: ...\nisinstance(x, AnyPrior)\nisinstance(x, LastSeen)"
+    assert asked_forms(ast.parse(defined)) == {"LastSeen"}

@@ -9,8 +9,8 @@ e**ε times an upper bound from the second. Both counts are binomial, so the cha
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,17 +70,7 @@ def detection_power(
     >>> round(detection_power(0.5, 0.1, probability=0.1, streams_per_look=1000), 3)
     0.0
     """
-    check_float(epsilon, "epsilon", "a black-box check", least=0.0)
-    check_int(streams_per_look, "streams_per_look", "a black-box check", least=2)
-    check_int(looks, "looks", "a black-box check", least=1)
-    check_float(error, "error", "a black-box check", above=0.0, below=1.0)
-    other = probability * math.exp(-(epsilon + excess))
-    return max(
-        _power_of_one_look(
-            epsilon, probability, other, look * (streams_per_look // 2), error_share(error, look)
-        )
-        for look in range(1, looks + 1)
-    )
+    return _power(_looks(epsilon, streams_per_look, looks, error), epsilon + excess, probability)
 
 
 def smallest_excess(
@@ -102,16 +92,10 @@ def smallest_excess(
     """
     _check_shares(probability, power)
 
+    prepared = _looks(epsilon, streams_per_look, looks, error)
+
     def found(excess: float) -> bool:
-        chance = detection_power(
-            epsilon,
-            excess,
-            probability=probability,
-            streams_per_look=streams_per_look,
-            looks=looks,
-            error=error,
-        )
-        return chance >= power
+        return _power(prepared, epsilon + excess, probability) >= power
 
     if not found(math.inf):
         return math.inf
@@ -162,30 +146,55 @@ def streams_for(epsilon: float, wanted: Excess, *, looks: int = 4, error: float 
     return high
 
 
-def _power_of_one_look(
-    epsilon: float, one: float, other: float, judged: int, error: float
-) -> float:
-    from scipy.special import bdtrc
-    from scipy.stats import binom
+@dataclass(frozen=True, eq=False)
+class _Look:
+    """What one look refutes: for each ``counts`` on the rarer side the least one on the other."""
 
-    counts, needed = _refuting_counts(epsilon, judged, error)
-    reached = np.where(needed > judged, 0.0, bdtrc(needed - 1.0, judged, one))
-    chances = binom.pmf(counts, judged, other)
-    return float(min(1.0, (chances * reached).sum()))
+    counts: NDArray[np.int64]
+    needed: NDArray[np.int64]
+
+    @property
+    def judged(self) -> int:
+        """How many streams judge on each side."""
+        return len(self.counts) - 1
+
+    def power(self, one: float, other: float) -> float:
+        """Return the chance to refute for outcomes with these probabilities on the two sides."""
+        from scipy.special import bdtrc
+        from scipy.stats import binom
+
+        reached = np.where(
+            self.needed > self.judged, 0.0, bdtrc(self.needed - 1.0, self.judged, one)
+        )
+        chances = binom.pmf(self.counts, self.judged, other)
+        return float(min(1.0, (chances * reached).sum()))
 
 
-@lru_cache(maxsize=64)
-def _refuting_counts(
-    epsilon: float, judged: int, error: float
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return, for each count on the rarer side, the least one on the other that refutes."""
+def _looks(epsilon: float, streams_per_look: int, looks: int, error: float) -> list[_Look]:
+    """Return the looks of a check, whose arguments are checked here."""
+    check_float(epsilon, "epsilon", "a black-box check", least=0.0)
+    check_int(streams_per_look, "streams_per_look", "a black-box check", least=2)
+    check_int(looks, "looks", "a black-box check", least=1)
+    check_float(error, "error", "a black-box check", above=0.0, below=1.0)
+    return [
+        _look(epsilon, look * (streams_per_look // 2), error_share(error, look))
+        for look in range(1, looks + 1)
+    ]
+
+
+def _look(epsilon: float, judged: int, error: float) -> _Look:
     from scipy.special import betaincinv
 
     counts = np.arange(judged + 1)
     low = np.zeros(judged + 1)
     low[1:] = betaincinv(counts[1:], judged - counts[1:] + 1, error)
     high = 1.0 - low[::-1]
-    return counts, np.searchsorted(low, math.exp(epsilon) * high, side="right")
+    return _Look(counts, np.searchsorted(low, math.exp(epsilon) * high, side="right"))
+
+
+def _power(looks: Sequence[_Look], apart: float, probability: float) -> float:
+    """Return the chance at the best look; probabilities differ by a factor e**``apart``."""
+    return max(look.power(probability, probability * math.exp(-apart)) for look in looks)
 
 
 def _check_shares(probability: float, power: float) -> None:

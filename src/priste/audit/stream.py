@@ -137,7 +137,7 @@ def audit_stream(
         revealed: list[Leakage] = []
         widely, belief, highest = [], [], []
         for likelihood in likelihoods:
-            for quantifier in {id(q): q for q in (guarded, any_prior, known)}.values():
+            for quantifier in dict.fromkeys((guarded, any_prior, known)):
                 quantifier.observe(likelihood)
             revealed.append(guarded.leakage())
             if any_prior.adversary == ANY_PRIOR:

@@ -147,8 +147,11 @@ def _decay(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=1)
 def _unit_nodes() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the nodes and weights of Gauss and Legendre on [0, 1]; read-only."""
     nodes, weights = np.polynomial.legendre.leggauss(12)
-    return 0.5 * (nodes + 1.0), 0.5 * weights
+    nodes, weights = 0.5 * (nodes + 1.0), 0.5 * weights
+    nodes.flags.writeable = weights.flags.writeable = False
+    return nodes, weights
 
 
 def _edges(count: int, reach: float) -> NDArray[np.float64]:

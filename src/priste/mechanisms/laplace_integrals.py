@@ -258,5 +258,8 @@ def _middle_mass(cell_alpha: float) -> float:
 
 @lru_cache(maxsize=1)
 def _unit_nodes() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the nodes and weights of Gauss and Legendre on [0, 1]; read-only."""
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-    return 0.5 * (nodes + 1.0), 0.5 * weights
+    nodes, weights = 0.5 * (nodes + 1.0), 0.5 * weights
+    nodes.flags.writeable = weights.flags.writeable = False
+    return nodes, weights

@@ -30,6 +30,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -269,6 +270,15 @@ def stacked(parts: Sequence[JointProbabilities]) -> JointProbabilities:
         max(part.absolute_error for part in parts),
         parts[0].has_rest,
     )
+
+
+@lru_cache(maxsize=16)
+def pairs_of(rows: int) -> tuple[Integers, Integers]:
+    """Return the numbers of each two of a few rows, the smaller ones first; read-only."""
+    pairs = first, second = np.triu_indices(rows, 1)
+    for each in pairs:
+        each.flags.writeable = False
+    return first, second
 
 
 def candidates_of(joint: JointProbabilities, chosen: Integers | slice) -> JointProbabilities:

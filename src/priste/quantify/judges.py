@@ -38,6 +38,11 @@ Answers = tuple[int, ...]
 class Judge(ABC):
     """The priors that count, as weights over rows; rows are named by their numbers."""
 
+    @property
+    @abstractmethod
+    def of_groups(self) -> tuple[MixtureJudge, ...]:
+        """The judge of each group of rows that may be mixed, in order."""
+
     @abstractmethod
     def passes(self, joint: JointProbabilities, guarantee: Bound) -> Booleans:
         """Return (k,) whether every prior surely keeps a guarantee after each candidate."""
@@ -103,6 +108,10 @@ class _Pair:
 
 class MixtureJudge(Judge):
     """A judge about one group of rows, which decides about two answers at a time."""
+
+    @property
+    def of_groups(self) -> tuple[MixtureJudge, ...]:
+        return (self,)
 
     @abstractmethod
     def of_rows(self, rows: Integers) -> MixtureJudge:
@@ -331,6 +340,10 @@ class EachOf(Judge):
     """
 
     groups: tuple[tuple[slice, MixtureJudge], ...]
+
+    @property
+    def of_groups(self) -> tuple[MixtureJudge, ...]:
+        return tuple(judge for _, judge in self.groups)
 
     def passes(self, joint: JointProbabilities, guarantee: Bound) -> Booleans:
         kept = np.ones(joint.columns, dtype=np.bool_)

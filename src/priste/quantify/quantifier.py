@@ -27,7 +27,7 @@ from priste.quantify.joint_probabilities import (
 )
 from priste.quantify.judges import EachOf, Judge, MixtureJudge
 from priste.quantify.leakage import Leakage, PriorSums, known_prior_leakage
-from priste.quantify.lifted import FirstCells, GivenPriors, StartRows
+from priste.quantify.lifted import GivenPriors, StartRows
 from priste.quantify.model_stream import (
     Method,
     ModelStream,
@@ -354,10 +354,9 @@ class Quantifier(Showable):
         rows x worlds x states floats of memory, whatever the method.
         """
         self._check_next_step()
-        if isinstance(self._judge, EachOf):
-            pairs = zip(self._streams, self._judge.groups, strict=True)
-            return tuple(_operator([stream], judge) for stream, (_, judge) in pairs)
-        return (_operator(self._streams, self._judge),)
+        judges = self._judge.of_groups
+        groups = [[each] for each in self._streams] if len(judges) > 1 else [self._streams]
+        return tuple(map(_operator, groups, judges))
 
     # ------------------------------------------------------------------ answers
 
@@ -468,7 +467,8 @@ class Quantifier(Showable):
         """Return the joint probabilities of other rows, of each model in turn."""
         pairs = list(zip(self._streams, rows, strict=True))
         if all(
-            isinstance(mine.starts, FirstCells) and np.isin(asked.support, mine.starts.labels).all()
+            mine.starts.labels_are == "first cell"
+            and np.isin(asked.support, mine.starts.labels).all()
             for mine, asked in pairs
         ):
             return stacked([stream.remixed(asked) for stream, asked in pairs])
@@ -635,7 +635,7 @@ class Quantifier(Showable):
         starts = [stream.starts for stream in self._streams]
         pairs = list(zip(lines, starts, strict=True))
         if all(
-            isinstance(each, FirstCells) and np.isin(np.flatnonzero(line), each.labels).all()
+            each.labels_are == "first cell" and np.isin(np.flatnonzero(line), each.labels).all()
             for line, each in pairs
         ):
             weights = np.concatenate([line[each.labels] for line, each in pairs])
@@ -679,9 +679,7 @@ def _operator(streams: Sequence[ModelStream], judge: MixtureJudge) -> CandidateO
     return CandidateOperator(prior, joint, exponent, judge, starts, has_rest)
 
 
-def _judge(
-    adversary: Adversary, streams: Sequence[ModelStream], family: Family
-) -> MixtureJudge | EachOf:
+def _judge(adversary: Adversary, streams: Sequence[ModelStream], family: Family) -> Judge:
     """Return what decides about the stacked rows of an adversary."""
     if family == "joint" or len(streams) == 1:
         return adversary.judge([stream.starts for stream in streams])

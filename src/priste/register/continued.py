@@ -44,7 +44,7 @@ class ContinuedStreams:
     """Streams that go on. People under the same terms share what follows from the terms only."""
 
     def __init__(self) -> None:
-        self._begun: dict[tuple[int, int], tuple[Policy, Policy]] = {}
+        self._begun: dict[tuple[Policy, int], Policy] = {}
         self._trees: dict[tuple[object, ...], StreamTree] = {}
 
     def protector(
@@ -87,17 +87,17 @@ class ContinuedStreams:
 
     def _policy(self, policy: Policy, before: int) -> Policy:
         """Return a policy in the steps of streams in which its clock begins at ``before``."""
-        key = (id(policy), before)
-        if key not in self._begun:  # both are kept, so that no other policy gets this identity
+        key = (policy, before)
+        if key not in self._begun:
             if len(self._begun) >= MOST_POLICIES:
                 self._begun.clear()
                 self._trees.clear()
-            self._begun[key] = policy, policy_of_stream(policy, before)
-        return self._begun[key][1]
+            self._begun[key] = policy_of_stream(policy, before)
+        return self._begun[key]
 
     def _begin(self, policy: Policy, events: Events, rng: Seed | BitSource) -> Protector:
         guarded = ((name, str(e.event), e.guarantee, e.pad) for name, e in events.items())
-        key = (id(policy), *guarded)
+        key = (policy, *guarded)
         if key not in self._trees:
             terms = make_terms(
                 policy.models,

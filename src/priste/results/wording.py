@@ -9,7 +9,7 @@ import numpy as np
 
 from priste.audit import EventAudit, RecurrenceAudit
 from priste.maps import Grid
-from priste.quantify import AnyPrior, Guarantee, KnownPrior
+from priste.quantify import AnyPrior, Guarantee
 
 WORTH_NAMING = 0.1
 """A cell of a prior is marked if its weight is at least this share of the heaviest one's."""
@@ -117,12 +117,11 @@ def worst_prior(audit: EventAudit) -> dict[int, float]:
     """
     if audit.max <= 0 or not audit.worst_given:
         return dict(audit.worst_prior) if audit.max > 0 else {}
-    weights = 0.0
-    for (model, number), weight in audit.worst_given.items():
-        held = audit.adversary.of_model(model)
-        if isinstance(held, KnownPrior):
-            weights = weights + weight * held.priors[number]
-    mixed = np.atleast_1d(np.asarray(weights, dtype=np.float64))
+    given = (
+        weight * audit.adversary.of_model(model).given_prior(number)
+        for (model, number), weight in audit.worst_given.items()
+    )
+    mixed = np.sum(list(given), axis=0)
     return {int(cell): float(mixed[cell]) for cell in np.flatnonzero(mixed)}
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import sys
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
 from priste.quantify.guarantees import Guarantee, Limits, as_limits
-from priste.quantify.joint_probabilities import JointProbabilities, beliefs_within
+from priste.quantify.joint_probabilities import JointProbabilities, beliefs_within, pairs_of
 from priste.quantify.leakage import Leakage, bounded_directions
 from priste.quantify.scaling import positive_minimum
 from priste.quantify.worst_prior.compilation import is_memory_spared, plain_copy
@@ -227,12 +226,6 @@ That is some five times as quick as kernels as plain Python. Compiled ones are 1
 quick as it, but take 110 MB and a third of a second to load."""
 
 
-@cache
-def _pairs_of(rows: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    first, second = np.triu_indices(rows, 1)
-    return first, second
-
-
 def _every_pair_passes(joint: JointProbabilities, bounds: list[float]) -> NDArray[np.bool_] | None:
     """Test each row and each two rows as the kernels ``any_row`` and ``any_pair`` do, (k,).
 
@@ -267,7 +260,7 @@ def _every_pair_passes(joint: JointProbabilities, bounds: list[float]) -> NDArra
     own = ra * d * down - b * c * up
     exceeds = (own < 0.0).any(axis=(0, 1))
     if joint.rows > 1:
-        p, q = _pairs_of(joint.rows)
+        p, q = pairs_of(joint.rows)
         cross = b[:, p] * c[:, q] * up - ra[:, q] * d[:, p] * down
         cross += b[:, q] * c[:, p] * up - ra[:, p] * d[:, q] * down
         with np.errstate(invalid="ignore"):  # a row that exceeds by itself has no root

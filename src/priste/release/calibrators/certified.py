@@ -13,9 +13,8 @@ argument and not by the rounded check, and the stream cannot get stuck.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -32,6 +31,8 @@ from priste.release.calibrators.spending import checked_pace, finite_budget, pac
 from priste.release.release_tables import CheckedTable, ReleaseTable
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Booleans = NDArray[np.bool_]
 
 STEPS_PER_HALVING = 8
 """The resolution of the search: budgets are ``full * 2**(-k / 8)``, 8.3 % apart."""
@@ -46,7 +47,13 @@ SCATTERED = 33
 """How many outputs from all over are tried before all of them."""
 
 WHOLE_TABLE = 2**16
-"""Up to this many entries (256 cells) the whole table of a budget is made for a few columns."""
+"""Up to this many entries (256 cells) the whole table of a budget is made for a few columns.
+
+A question is then dear and a column cheap: several rungs are asked about at once, and all outputs
+without some from all over before them."""
+
+NEAR = 3
+"""How many rungs above the first one are asked about with it, and one below; most budgets rise."""
 
 
 class Certified:
@@ -161,7 +168,8 @@ class _Search:
     """The search for a rung of the ladder that every output allows.
 
     A few suspects are asked first, all outputs last: a rung that a suspect refuses is refused, and
-    a rung counts as allowed only when all outputs have been asked.
+    a rung counts as allowed only when all outputs have been asked. No output is asked twice about
+    a rung.
     """
 
     def __init__(
@@ -177,13 +185,15 @@ class _Search:
         self._zero = len(ladder) - 1
         self._limits = limits
         self._refused: set[int] = set()
-        self._allowed: dict[int, int] = {}  # by rung: how many suspects have allowed it
+        self._allowed: dict[int, Booleans] = {}  # by rung: which outputs have allowed it
         self._first = _starting_rung(ladder, last_budget, suspects)
-        self._outputs = outputs = state.mechanism.outputs
+        outputs = state.mechanism.outputs
+        self._outputs = np.arange(outputs)
+        self._small = outputs * state.mechanism.grid.size <= WHOLE_TABLE
         # A stream may have been begun with another calibrator, whose hints mean other things.
         known = [hint for hint in suspects if 0 <= hint < outputs]
-        self._suspects: list[int] = list(dict.fromkeys(known)) or _few(np.arange(outputs))
-        self._scattered = _few(np.arange(outputs), SCATTERED)
+        self._suspects: list[int] = list(dict.fromkeys(known)) or _few(self._outputs)
+        self._scattered = np.array(_few(self._outputs, SCATTERED))
 
     @property
     def suspects(self) -> tuple[int, ...]:
@@ -198,7 +208,11 @@ class _Search:
         rung = self._first
         while True:
             rung = self._walk(rung)
-            if rung == self._zero or (self._allow(rung, self._scattered) and self._allow(rung)):
+            if rung == self._zero:
+                return rung
+            if (self._small or self._allow(rung, self._scattered)) and self._allow(
+                rung, self._outputs
+            ):
                 return rung
 
     def _walk(self, rung: int) -> int:
@@ -229,41 +243,66 @@ class _Search:
         return good
 
     def _suspects_allow(self, rung: int) -> bool:
-        if rung == self._zero or self._allowed.get(rung) == len(self._suspects):
+        if rung == self._zero:
             return True
-        if rung in self._refused or not self._allow(rung, self._suspects):
-            return False
-        self._allowed[rung] = len(self._suspects)
-        return True
+        suspects = np.array(self._suspects)
+        if self._small and not self._allowed:  # where the first strides may lead, in one question
+            self._ask(range(max(0, rung - NEAR), min(self._zero, rung + 2)), suspects)
+        return self._allow(rung, suspects)
 
-    def _allow(self, rung: int, outputs: Sequence[int] | None = None) -> bool:
-        """Ask some outputs, None for all, at a rung; those that refuse are suspects from now on."""
+    def _allow(self, rung: int, outputs: Integers) -> bool:
+        """Return whether outputs allow a rung that none has refused yet."""
+        self._ask([rung], outputs)
+        return rung not in self._refused
+
+    def _ask(self, rungs: Iterable[int], outputs: Integers) -> None:
+        """Ask outputs about rungs in one question; those that refuse are suspects from now on."""
+        questions: list[tuple[int, Integers]] = []
+        columns: list[Floats] = []
+        for rung in rungs:
+            known = self._allowed.setdefault(rung, np.zeros(len(self._outputs), dtype=np.bool_))
+            asked = outputs[~known[outputs]]
+            if rung not in self._refused and asked.size:
+                questions.append((rung, asked))
+                columns.append(self._likelihoods(rung, asked))
+        if not questions:
+            return
+        verdicts = self._verdicts(columns[0] if len(columns) == 1 else np.hstack(columns))
+        for rung, asked in questions:
+            passed, verdicts = np.split(verdicts, [len(asked)])
+            self._allowed[rung][asked[passed]] = True
+            refused = asked[~passed]
+            if refused.size:
+                self._refused.add(rung)
+                self._suspects = list(dict.fromkeys([*_few(refused), *self._suspects]))
+
+    def _likelihoods(self, rung: int, outputs: Integers) -> Floats:
         mechanism = self._state.mechanism_at(self._ladder[rung])
-        asked = np.arange(self._outputs) if outputs is None else np.array(outputs)
-        if outputs is None:
-            columns = mechanism.emission()
-        elif self._outputs * mechanism.grid.size <= WHOLE_TABLE:
-            columns = mechanism.emission().take(asked, axis=1)
-        else:  # most budgets that are looked at never need the whole table
-            columns = mechanism.likelihoods(outputs)
-        possible = columns.any(axis=0)
-        if not possible.all():  # an output that is never released reveals nothing
-            asked, columns = asked[possible], columns[:, possible]
-        refused = asked[~self._state.passes(columns, self._limits)] if asked.size else asked
-        if refused.size:
-            self._refused.add(rung)
-            self._suspects = list(dict.fromkeys([*_few(refused), *self._suspects]))
-        return not refused.size
+        if len(outputs) == len(self._outputs):
+            return mechanism.emission()
+        if self._small:
+            return mechanism.emission().take(outputs, axis=1)
+        # Most budgets that are looked at never need the whole table.
+        return mechanism.likelihoods(outputs.tolist())
+
+    def _verdicts(self, columns: Floats) -> Booleans:
+        """Return (k,) which columns keep the limits; one that is never released reveals nothing."""
+        possible = np.asarray(columns.any(axis=0))
+        if possible.all():
+            return self._state.passes(columns, self._limits)
+        verdicts = ~possible
+        if possible.any():
+            verdicts[possible] = self._state.passes(columns[:, possible], self._limits)
+        return verdicts
 
 
-def _few(outputs: NDArray[np.int64], count: int = SUSPECTS) -> list[int]:
+def _few(outputs: Integers, count: int = SUSPECTS) -> list[int]:
     """Return a few of the outputs, from all over."""
     places = np.linspace(0, len(outputs) - 1, min(count, len(outputs))).astype(int)
     found: list[int] = outputs[places].tolist()
     return found
 
 
-@lru_cache(maxsize=64)
 def _rungs(top: float, steps_per_halving: int, halvings: int) -> tuple[float, ...]:
     """Return the finite budgets of a ladder, largest first, 0.0 last."""
     budgets = [

@@ -19,14 +19,13 @@ import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from priste.quantify import CandidateOperator, Guarantee, JointProbabilities
-from priste.quantify.joint_probabilities import candidate_of
+from priste.quantify.joint_probabilities import candidate_of, pairs_of
 from priste.quantify.judges import EveryMixture
 from priste.release.calibrators.cost import fixed_offsets
 
@@ -206,7 +205,7 @@ class EventConditions:
         single = np.arange(rows)
         if rows == 1:
             return Mixtures(rows, single, single, np.zeros((rows, count)))
-        first, second = _pairs_of(rows)
+        first, second = pairs_of(rows)
         a, not_a = self._prior_event[:, None], self._prior_complement[:, None]
         above = _product(event[first], event[second], not_a[first], not_a[second])
         below = _product(complement[first], complement[second], a[first], a[second])
@@ -266,12 +265,6 @@ class Mixtures:
         weights[self.second[number]] = self.shares[number, place]
         weights[self.first[number]] = 1.0
         return weights
-
-
-@cache
-def _pairs_of(rows: int) -> tuple[Integers, Integers]:
-    first, second = np.triu_indices(rows, 1)
-    return first, second
 
 
 def _bounded(logarithms: Floats) -> Floats:
