@@ -74,7 +74,9 @@ def test_servers_that_die_and_return_miss_nothing(tmp_path: Path) -> None:
         recorder.status = 200
         with recorder.up():
             wait_for(lambda: len(recorder.received) == 9, "all points arrive")
-        lines = [outlet.line for outlet in live.person.outlets]
+            lines = [outlet.line for outlet in live.person.outlets]
+            # A line counts a message when it has read the answer.
+            wait_for(lambda: sum(line.messages for line in lines) == 9, "all answers are read")
         assert [line.messages for line in lines] == [3, 3, 3]
         assert [line.dropped for line in lines] == [0, 0, 0]
     posted = [json.loads(body) for path, body in recorder.received if path == "/pub"]
