@@ -96,12 +96,7 @@ class Changed(Mechanism):
     """A right mechanism, to be broken: the truth or a uniform output."""
 
     def __init__(self, budget: float = 1.0) -> None:
-        super().__init__(GRID, GRID.size)
-        self._budget = budget
-
-    @property
-    def budget(self) -> float:
-        return self._budget
+        super().__init__(GRID, GRID.size, budget)
 
     @property
     def claimed_alpha(self) -> float:

@@ -35,21 +35,19 @@ from priste.traces.cleaning import RawFix
 
 class Response(Mechanism):
     def __init__(self, grid, odds):
-        super().__init__(grid, outputs=grid.size)
-        self._odds = float(odds)
+        super().__init__(grid, outputs=grid.size, budget=odds)
 
-    budget = property(lambda self: self._odds)
-    claimed_alpha = property(lambda self: self._odds / self.grid.cell_size)
+    claimed_alpha = property(lambda self: self.budget / self.grid.cell_size)
 
     def with_budget(self, budget):
         return Response(self.grid, self._checked_budget(budget))
 
     def describe(self):
-        return {"kind": "response", "odds": self._odds}
+        return {"kind": "response", "odds": self.budget}
 
     def _make_table(self):
         cells = self.grid.size
-        other = 1.0 / (cells - 1 + math.exp(self._odds))
+        other = 1.0 / (cells - 1 + math.exp(self.budget))
         table = np.full((cells, cells), other)
         np.fill_diagonal(table, 1.0 - (cells - 1) * other)
         return table

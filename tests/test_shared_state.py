@@ -13,7 +13,7 @@ import pytest
 import priste
 from priste.mechanisms import hull_integrals, laplace_integrals
 from priste.quantify.joint_probabilities import pairs_of
-from priste.release.calibrators.cost import fixed_offsets
+from priste.release.calibrators.best_guess import fixed_offsets
 
 SOURCE = Path(priste.__file__).parent
 
@@ -32,7 +32,8 @@ KEPT = {
     "quantify/worst_prior/compilation.py _warn_once": "a warning that is given once",
     "quantify/worst_prior/compilation.py plain_copy": "a module; its count of work decides when "
     "compiled kernels are loaded, which give the same verdicts",
-    "release/calibrators/cost.py fixed_offsets": "multiples of one constant, read-only; 8 lengths",
+    "release/calibrators/best_guess.py fixed_offsets": "multiples of one constant, read-only;"
+    " 8 lengths",
     "report/pages.py _environment": "the templates of a package",
     "studio/jobs_at_work.py _policies": "the policies of four folders, read again if they change",
     "traces/formats/geolife.py _midnight": "the time of a date; 64 dates",

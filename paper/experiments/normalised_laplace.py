@@ -19,21 +19,18 @@ from priste.mechanisms.mechanism import normalise_rows
 
 
 class NormalisedLaplace(Mechanism):
-    """Cells with probability proportional to ``exp(-alpha * distance)``, row by row."""
+    """Cells with probability proportional to ``exp(-alpha * distance)``, row by row.
+
+    Its budget is the alpha before rows were normalised.
+    """
 
     def __init__(self, grid: Grid, alpha: float) -> None:
-        super().__init__(grid, grid.size)
-        self._alpha = alpha
-
-    @property
-    def budget(self) -> float:
-        """The alpha before rows were normalised."""
-        return self._alpha
+        super().__init__(grid, grid.size, alpha)
 
     @property
     def claimed_alpha(self) -> float:
         """Twice alpha: what normalising may have done."""
-        return 2.0 * self._alpha + 1e-11 / self.grid.cell_size
+        return 2.0 * self.budget + 1e-11 / self.grid.cell_size
 
     def with_budget(self, budget: float) -> Mechanism:
         """Return the mechanism with a smaller alpha; at 0 it is uniform."""
@@ -42,8 +39,8 @@ class NormalisedLaplace(Mechanism):
 
     def describe(self) -> dict[str, Any]:
         """Return its name and alpha."""
-        return {"kind": "normalised_laplace", "alpha": self._alpha}
+        return {"kind": "normalised_laplace", "alpha": self.budget}
 
     def _make_table(self) -> NDArray[np.float64]:
-        weights = np.exp(-self._alpha * self.grid.distances())
+        weights = np.exp(-self.budget * self.grid.distances())
         return normalise_rows(weights / weights.sum(axis=1, keepdims=True))

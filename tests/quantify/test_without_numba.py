@@ -61,7 +61,8 @@ protector = Protector(model, presence([0, 1], [2, 3]), mechanism, 0.5, adversary
 protector.release(7)
 print('numba' in sys.modules)
 from priste import Quantifier
-joint = Quantifier(model, presence([0, 1], [2, 3]), known).candidate_joint(mechanism.emission())
+two = KnownPrior([model.stationary(), [1 / 36] * 36])
+joint = Quantifier(model, presence([0, 1], [2, 3]), two).candidate_joint(mechanism.emission())
 before = leakages(joint)
 verdicts.PLAIN_WORK = 0
 passes(joint, 0.1)

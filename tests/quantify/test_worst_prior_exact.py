@@ -1,6 +1,7 @@
 """The worst prior against exact arithmetic: never below, never called safe, never far above."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -111,6 +112,29 @@ def test_few_rows_have_the_verdicts_of_the_kernels(monkeypatch: pytest.MonkeyPat
                     assert np.array_equal(passes(joint, bound), few)
                     seen.add((joint.rows, bool(few[0])))
     assert len(seen) == 2 * verdicts.FEW_ROWS
+
+
+def test_the_supremum_of_one_row_is_that_of_the_kernels() -> None:
+    """Under one prior the ratio is computed without the search, and is the same to the bit."""
+    rng = np.random.default_rng(22)
+    found = 0
+    for family in FAMILIES.values():
+        for _ in range(200):
+            joint = family(rng, 1)
+            if rng.random() < 0.2:
+                joint = replace(joint, absolute_error=1e-20)
+            if rng.random() < 0.2:
+                zero = np.array(joint.joint)
+                zero[int(rng.integers(2))] = 0.0
+                joint = replace(joint, joint=zero)
+            ours = verdicts._one_row_suprema(joint)
+            if ours is None:
+                continue
+            found += 1
+            ratios, pairs = verdicts._searched(joint, None, raising=True)
+            assert np.array_equal(ours[0], ratios)
+            assert np.array_equal(ours[1], pairs)
+    assert found > 300
 
 
 @examples(250)

@@ -33,14 +33,21 @@ from priste.mechanisms.mechanism import ROW_SUM_TOLERANCE, exact_row_excess
 from priste.quantify import Adversary
 from priste.release import Certified, Optimal, StreamNode, StreamTree
 from priste.release.accountant import AccountantState
-from priste.release.calibrators.cost import Costs, constant_output, populations
-from priste.release.calibrators.merged_outputs import (
+from priste.release.calibrators.best_guess import (
+    Costs,
     Cut,
+    constant_output,
     labels_of,
     likely_rectangles,
     merged_outputs,
 )
-from priste.release.calibrators.optimal import MOST_SOURCES, _groups, _left_alone, _none
+from priste.release.calibrators.optimal import (
+    MOST_SOURCES,
+    _groups,
+    _left_alone,
+    _none,
+    populations,
+)
 from priste.release.calibrators.programme import PriorBound, Programme
 from priste.release.calibrators.spending import (
     AT_LEAST,
@@ -304,7 +311,7 @@ def test_rectangles_are_sums_of_columns(alpha: float) -> None:
 
 def test_a_large_map_is_released_by_rectangles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the limit no emission table is made, and the guarantee is checked as ever."""
-    from priste.release.calibrators import merged_outputs as merging
+    from priste.release.calibrators import best_guess as merging
 
     monkeypatch.setattr(merging, "WHOLE_TABLE", 10)
     monkeypatch.setattr(merging, "MOST_RECTANGLES", 9)

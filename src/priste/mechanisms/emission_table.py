@@ -64,7 +64,10 @@ class EmissionTable(Mechanism):
                 got=f"shape {given.shape}",
             )
         refuse_large_table("EmissionTable", *given.shape)
-        super().__init__(grid, given.shape[1])
+        share = check_float(
+            budget, "budget", "EmissionTable", least=0, most=1, why="a share from 0 to 1"
+        )
+        super().__init__(grid, given.shape[1], share)
         self._given = _as_distributions(given, "table")
         self._background = _as_distributions(
             self._background_row(background)[None, :], "background"
@@ -72,13 +75,6 @@ class EmissionTable(Mechanism):
         for array in (self._given, self._background):
             array.flags.writeable = False
         self._output_cells = self._meaning(output_cells)
-        self._budget = check_float(
-            budget, "budget", "EmissionTable", least=0, most=1, why="a share from 0 to 1"
-        )
-
-    @property
-    def budget(self) -> float:
-        return self._budget
 
     @property
     def claimed_alpha(self) -> float:

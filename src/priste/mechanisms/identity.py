@@ -26,12 +26,8 @@ class Identity(Mechanism):
     """
 
     def __init__(self, grid: Grid) -> None:
-        super().__init__(grid, grid.size)
+        super().__init__(grid, grid.size, math.inf)
         self._family = PlanarLaplace(grid, 1.0)  # holds the tables of its smaller budgets
-
-    @property
-    def budget(self) -> float:
-        return math.inf
 
     @property
     def claimed_alpha(self) -> float:

@@ -62,7 +62,7 @@ class LocationSet(RestrictedMechanism):
         if belief is None:
             belief = np.full(grid.size, 1.0 / grid.size)
         odds = checked_belief(belief, grid, who="LocationSet")
-        super().__init__(Surrogates(grid, likely_cells(odds, value)))
+        super().__init__(Surrogates(grid, likely_cells(odds, value)), base.budget)
         meant = base.output_cells()
         if meant is None:
             raise InvalidParameter(
@@ -87,10 +87,6 @@ class LocationSet(RestrictedMechanism):
         return self._delta
 
     @property
-    def budget(self) -> float:
-        return self._base.budget
-
-    @property
     def claimed_alpha(self) -> float:
         stretch = self._surrogates.stretch(self._surrogates.distances())
         if stretch == 0.0:
@@ -109,7 +105,7 @@ class LocationSet(RestrictedMechanism):
     def around(self, base: Mechanism) -> Self:
         """Return the same set around its base at another budget, which may serve many sets."""
         other = self._twin()
-        other._base = base
+        other._base, other._budget = base, base.budget
         return other
 
     def at_belief(self, predicted: ArrayLike) -> LocationSet:

@@ -106,9 +106,10 @@ class Mechanism(ABC):
     underscore: all others are refused.
     """
 
-    def __init__(self, grid: Grid, outputs: int) -> None:
+    def __init__(self, grid: Grid, outputs: int, budget: float) -> None:
         self._grid = grid
         self._outputs = outputs
+        self._budget = float(budget)
         self._table: NDArray[np.float64] | None = None
 
     @property
@@ -127,9 +128,9 @@ class Mechanism(ABC):
         return self._outputs
 
     @property
-    @abstractmethod
     def budget(self) -> float:
         """How much the output says about the cell, in the unit of its family; 0 says nothing."""
+        return self._budget
 
     @property
     @abstractmethod

@@ -95,9 +95,8 @@ class PlanarIsotropic(RestrictedMechanism):
                     hint="Give 'delta' instead.",
                 )
             chosen = checked_cells(cells, grid, who=_WHO)
-        super().__init__(Surrogates(grid, chosen))
+        super().__init__(Surrogates(grid, chosen), value)
         rows, columns = np.divmod(self._surrogates.cells, grid.columns)
-        self._alpha = value
         self._delta = share
         self._belief = odds
         self._hull = SensitivityHull(zip(columns.tolist(), rows.tolist(), strict=True))
@@ -106,11 +105,7 @@ class PlanarIsotropic(RestrictedMechanism):
     @property
     def alpha(self) -> float:
         """The budget per unit of the norm; on the set, no log ratio of an output exceeds it."""
-        return self._alpha
-
-    @property
-    def budget(self) -> float:
-        return self._alpha
+        return self._budget
 
     @property
     def delta(self) -> float | None:
@@ -124,13 +119,13 @@ class PlanarIsotropic(RestrictedMechanism):
 
     @property
     def claimed_alpha(self) -> float:
-        if self._alpha == 0.0 or len(self._surrogates.cells) == 1:
+        if self._budget == 0.0 or len(self._surrogates.cells) == 1:
             return 0.0
         rows, columns = np.divmod(self._surrogates.cells, self.grid.columns)
         places = np.stack([columns, rows], axis=1).astype(np.float64)
         norms = self._hull.norm(places[:, None, :] - places[None, :, :])
         slip = ROUNDING_SLIP / self.grid.cell_size
-        return self._alpha * self._surrogates.stretch(norms) + slip
+        return self._budget * self._surrogates.stretch(norms) + slip
 
     @property
     def uses_belief(self) -> bool:
@@ -139,20 +134,20 @@ class PlanarIsotropic(RestrictedMechanism):
     def with_budget(self, budget: float) -> PlanarIsotropic:
         """Return the mechanism on the same set with a smaller alpha."""
         value = self._checked_budget(budget)
-        if value == self._alpha:
+        if value == self._budget:
             return self
         other = self._twin()
-        other._alpha = value
+        other._budget = value
         return other
 
     def at_belief(self, predicted: ArrayLike) -> PlanarIsotropic:
         """Return the mechanism on the set of another prediction; itself if the set is fixed."""
         if self._delta is None:
             return self
-        return PlanarIsotropic(self.grid, self._alpha, delta=self._delta, belief=predicted)
+        return PlanarIsotropic(self.grid, self._budget, delta=self._delta, belief=predicted)
 
     def describe(self) -> dict[str, Any]:
-        saved: dict[str, Any] = {"kind": "planar_isotropic", "alpha": self._alpha}
+        saved: dict[str, Any] = {"kind": "planar_isotropic", "alpha": self._budget}
         if self._belief is None:
             return saved | {"cells": list(self.cells), "delta": None, "belief": None}
         belief = array_to_dict(self._belief)
@@ -161,10 +156,10 @@ class PlanarIsotropic(RestrictedMechanism):
     def _make_inner(self) -> NDArray[np.float64]:
         cells = self._surrogates.cells
         count = len(cells)
-        if self._alpha == 0.0 or count == 1:
+        if self._budget == 0.0 or count == 1:
             return np.full((count, count), 1.0 / count)
         rows, columns = self.grid.rows, self.grid.columns
-        masses = self._masses.at(self._alpha)
+        masses = self._masses.at(self._budget)
         true_rows, true_columns = np.divmod(cells, columns)
         # [true row, column offset, target row]
         by_row = np.stack([_on_map(masses.T, row, rows) for row in range(rows)])

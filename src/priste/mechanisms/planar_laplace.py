@@ -47,33 +47,28 @@ class PlanarLaplace(Mechanism):
             why="per km",
             hint="For an exact release use the identity mechanism, for a silent one the uniform.",
         )
-        super().__init__(grid, grid.size)
-        self._alpha = level
+        super().__init__(grid, grid.size, level)
         self._tables = LaplaceTables(grid.rows, grid.columns)
 
     @property
     def alpha(self) -> float:
         """The nominal level of geo-indistinguishability, per km; also its budget."""
-        return self._alpha
-
-    @property
-    def budget(self) -> float:
-        return self._alpha
+        return self._budget
 
     @property
     def claimed_alpha(self) -> float:
-        return self._alpha + ROUNDING_SLIP / self.grid.cell_size
+        return self._budget + ROUNDING_SLIP / self.grid.cell_size
 
     def with_budget(self, budget: float) -> Mechanism:
         """Return the mechanism with a smaller alpha; at 0 that is ``Uniform``."""
         value = self._checked_budget(budget)
         if value == 0.0:
             return Uniform(self.grid)
-        return self if value == self._alpha else self._at(value)
+        return self if value == self._budget else self._at(value)
 
     def _at(self, alpha: float) -> PlanarLaplace:
         other = self._twin()  # which shares the integrals
-        other._alpha = alpha
+        other._budget = alpha
         return other
 
     def row(self, cell: int) -> NDArray[np.float64]:
@@ -117,11 +112,11 @@ class PlanarLaplace(Mechanism):
         return np.ascontiguousarray(merged.reshape(len(boxes), -1).T)
 
     def describe(self) -> dict[str, Any]:
-        return {"kind": "planar_laplace", "alpha": self._alpha}
+        return {"kind": "planar_laplace", "alpha": self._budget}
 
     def _integrals(self) -> LaplaceTable:
         # A product out of range is as good as its end of the range: no noise, or nothing but.
-        cell_alpha = min(max(self._alpha * self.grid.cell_size, 1e-300), 1e300)
+        cell_alpha = min(max(self._budget * self.grid.cell_size, 1e-300), 1e300)
         return self._tables.at(cell_alpha)
 
     def _gathered(

@@ -21,8 +21,8 @@ from priste.mechanisms.plausible_cells import Surrogates
 class RestrictedMechanism(Mechanism):
     """What location sets have in common; outputs carry the numbers of all cells of the map."""
 
-    def __init__(self, surrogates: Surrogates) -> None:
-        super().__init__(surrogates.grid, surrogates.grid.size)
+    def __init__(self, surrogates: Surrogates, budget: float) -> None:
+        super().__init__(surrogates.grid, surrogates.grid.size, budget)
         self._surrogates = surrogates
         self._inner: NDArray[np.float64] | None = None
 

@@ -23,11 +23,7 @@ class Uniform(Mechanism):
     """
 
     def __init__(self, grid: Grid) -> None:
-        super().__init__(grid, grid.size)
-
-    @property
-    def budget(self) -> float:
-        return 0.0
+        super().__init__(grid, grid.size, 0.0)
 
     @property
     def claimed_alpha(self) -> float:

@@ -16,7 +16,7 @@ from typing import Self
 from priste.errors import StateError
 from priste.release.accountant import AccountantState
 from priste.release.calibrators import Calibrator
-from priste.release.calibrators.cost import best_public_guess
+from priste.release.calibrators.best_guess import best_public_guess
 from priste.release.release_tables import CheckedTable, Draw, OutputDistribution, ReleaseRule
 from priste.release.terms import Terms
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -215,8 +216,9 @@ def doubt(joint: JointProbabilities) -> float:
 
 
 def _suprema(joint: JointProbabilities) -> tuple[Floats, NDArray[np.int64]]:
-    """Bounds of sup R and sup 1/R, (2, k), and the rows that reach them, (2, k, 2)."""
-    return _searched(joint, None, raising=True)
+    """Return bounds of sup R and sup 1/R, (2, k), and the rows that reach them, (2, k, 2)."""
+    found = _one_row_suprema(joint) if joint.rows == 1 else None
+    return _searched(joint, None, raising=True) if found is None else found
 
 
 FEW_ROWS = 4
@@ -226,36 +228,59 @@ That is some five times as quick as kernels as plain Python. Compiled ones are 1
 quick as it, but take 110 MB and a third of a second to load."""
 
 
+@dataclass(frozen=True, eq=False)
+class _NarrowRows:
+    """Bounds of b, d, a and ā in the narrow range of the kernels, as those prepare them.
+
+    ``upper`` and ``lower`` (2, n, k) bound the joint probabilities, ``prior_upper`` and
+    ``prior_lower`` (2, n) the priors. For side 0, the event, b is the upper one of answer 0 and d
+    the lower one of answer 1; for side 1 the reverse.
+    """
+
+    upper: Floats
+    lower: Floats
+    prior_upper: Floats
+    prior_lower: Floats
+    limits: Any
+
+    @classmethod
+    def of(cls, joint: JointProbabilities) -> _NarrowRows | None:
+        """Return the bounds; None where numbers are not in the range, or not as they should be."""
+        values = joint.joint if joint.joint.ndim == 3 else joint.joint[:, :, None]
+        prior, delta = joint.prior, joint.absolute_error
+        down_to = joint.exponent - joint.exponent.max()
+        least_scale = float(np.ldexp(1.0, max(int(down_to.min()), -2000)))
+        if joint.answers != 2 or not values.any(axis=(0, 2)).all() or not prior.any(axis=0).all():
+            return None
+        kernels = plain_copy(_KERNELS)
+        upper, lower, prior_upper, prior_lower = values, values, prior, prior
+        if delta > 0.0:
+            upper, lower = values + delta, np.maximum(values - delta, 0.0)
+            prior_upper, prior_lower = prior + delta, np.maximum(prior - delta, 0.0)
+        if not (
+            min(map(positive_minimum, (upper, lower))) * least_scale >= kernels.NARROW_JOINT
+            and min(map(positive_minimum, (prior_upper, prior_lower))) >= kernels.NARROW_PRIOR
+            and max(upper.max(initial=0.0), prior_upper.max()) <= kernels.LARGEST_NARROW
+        ):
+            return None
+        scale = np.ldexp(1.0, down_to.astype(np.int32))[:, None]
+        return cls(upper * scale, lower * scale, prior_upper, prior_lower, kernels)
+
+
 def _every_pair_passes(joint: JointProbabilities, bounds: list[float]) -> NDArray[np.bool_] | None:
     """Test each row and each two rows as the kernels ``any_row`` and ``any_pair`` do, (k,).
 
-    The same operations in the same order. None where numbers are beyond the narrow range, or not as
-    they should be: then the kernels are asked.
+    The same operations in the same order. None beyond the narrow range: then the kernels are asked.
     """
-    values = joint.joint if joint.joint.ndim == 3 else joint.joint[:, :, None]
-    prior, delta = joint.prior, joint.absolute_error
-    down_to = joint.exponent - joint.exponent.max()
-    least_scale = float(np.ldexp(1.0, max(int(down_to.min()), -2000)))
-    if joint.answers != 2 or not values.any(axis=(0, 2)).all() or not prior.any(axis=0).all():
+    rows = _NarrowRows.of(joint)
+    if rows is None:
         return None
-    kernels = plain_copy(_KERNELS)
-    upper, lower, prior_upper, prior_lower = values, values, prior, prior
-    if delta > 0.0:
-        upper, lower = values + delta, np.maximum(values - delta, 0.0)
-        prior_upper, prior_lower = prior + delta, np.maximum(prior - delta, 0.0)
-    if not (
-        min(map(positive_minimum, (upper, lower))) * least_scale >= kernels.NARROW_JOINT
-        and min(map(positive_minimum, (prior_upper, prior_lower))) >= kernels.NARROW_PRIOR
-        and max(upper.max(initial=0.0), prior_upper.max()) <= kernels.LARGEST_NARROW
-    ):
-        return None
-    scale = np.ldexp(1.0, down_to.astype(np.int32))[:, None]
     sides = [side for side in (0, 1) if bounds[side] < math.inf]
     others = [1 - side for side in sides]
-    b, d = (upper * scale)[sides], (lower * scale)[others]
-    a, c = prior_lower[sides][:, :, None], prior_upper[others][:, :, None]
-    r = np.array([min(bounds[side], kernels.NARROW_RATIO) for side in sides])[:, None, None]
-    up, down = 1.0 + kernels.MARGIN, 1.0 - kernels.MARGIN
+    b, d = rows.upper[sides], rows.lower[others]
+    a, c = rows.prior_lower[sides][:, :, None], rows.prior_upper[others][:, :, None]
+    r = np.array([min(bounds[side], rows.limits.NARROW_RATIO) for side in sides])[:, None, None]
+    up, down = 1.0 + rows.limits.MARGIN, 1.0 - rows.limits.MARGIN
     ra = r * a
     own = ra * d * down - b * c * up
     exceeds = (own < 0.0).any(axis=(0, 1))
@@ -268,6 +293,25 @@ def _every_pair_passes(joint: JointProbabilities, bounds: list[float]) -> NDArra
             mixed = (cross > 0.0) & ~(cross <= 2.0 * down * root[:, p] * root[:, q] * down)
         exceeds |= mixed.any(axis=(0, 1))
     return np.asarray(~exceeds)
+
+
+def _one_row_suprema(joint: JointProbabilities) -> tuple[Floats, NDArray[np.int64]] | None:
+    """Return :func:`_suprema` of one row, whose ratio needs no search: ``any_row`` to the bit.
+
+    None beyond the narrow range.
+    """
+    rows = _NarrowRows.of(joint)
+    if rows is None:
+        return None
+    least, margin = rows.limits.SMALLEST_RATIO, rows.limits.MARGIN
+    above = rows.upper[:, 0] * rows.prior_upper[::-1]
+    own = rows.prior_lower * rows.lower[::-1, 0]
+    exceeds = above * (1.0 + margin) > least * own * (1.0 - margin)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.where(exceeds, above / own * (1.0 + 8.0 * margin), least)
+    ratios[ratios > rows.limits.LARGEST_RATIO] = math.inf
+    pairs = np.where(exceeds, 0, -1)[:, :, None]
+    return ratios, np.repeat(pairs, 2, axis=2)
 
 
 PLAIN_ROWS = 4

@@ -25,8 +25,7 @@ from priste.errors import InvalidParameter
 from priste.mechanisms import Mechanism
 from priste.quantify import Guarantee
 from priste.release.accountant import AccountantState
-from priste.release.calibrators.cost import Costs
-from priste.release.calibrators.merged_outputs import guessed
+from priste.release.calibrators.best_guess import Costs, guessed
 from priste.release.calibrators.spending import checked_pace, finite_budget, paced_limits
 from priste.release.release_tables import CheckedTable, ReleaseTable
 

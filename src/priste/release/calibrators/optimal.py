@@ -2,10 +2,21 @@
 
 The mechanism stays at its full budget, so its geo-indistinguishability is whole: whatever is done
 with its outputs is post-processing. Outputs with the same best public guess are merged
-(:mod:`.merged_outputs`); a linear programme decides what each is released as (:mod:`.programme`),
-at the least expected cost to the people who fit the releases (:mod:`.cost`), within what may be
-used up by now (:mod:`.spending`). The programme proposes, the exact check decides: the very floats
-that passed are drawn from.
+(:mod:`.best_guess`); a linear programme decides what each is released as (:mod:`.programme`),
+at the least expected cost to the people who fit the releases, within what may be used up by now
+(:mod:`.spending`). The programme proposes, the exact check decides: the very floats that passed
+are drawn from.
+
+People with an event count as much as people without it. Under the public prediction an event may be
+rare, and a table of least expected cost then serves people without it: the others release points
+kilometres from where they are. But a person who guards an event is likely to take part in it. So
+costs are expected over populations: for each event and model one of people with the event and one
+of people without, or one for each answer of a secret, each where the model and the past releases
+place it. Before the first release they count alike; later each counts as much as it makes the past
+releases likely. So a table serves people who fit the releases, and the model that predicts
+somebody best decides. No population may be worse off than with one constant output, unless the
+releases have all but excluded it. Like the prediction this depends on public things only; the
+guarantee does not depend on it.
 
 A column that fails is mixed with a constant, as little as it needs (:func:`mixed_until_checked`).
 For a fixed bound the columns that pass form a convex cone: the condition of each prior is linear in
@@ -21,7 +32,8 @@ rounds, never in seconds.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -31,23 +43,19 @@ from priste.arguments import check_int
 from priste.maps import Grid
 from priste.mechanisms import Mechanism
 from priste.mechanisms.mechanism import normalise_rows
-from priste.quantify import Guarantee
+from priste.quantify import CandidateOperator, Guarantee
 from priste.release.accountant import AccountantState, CheckResult, EventOperator
-from priste.release.calibrators.cost import (
+from priste.release.calibrators.best_guess import (
     Cost,
     Costs,
-    Populations,
-    constant_output,
-    populations,
-    separated,
-)
-from priste.release.calibrators.merged_outputs import (
     CostsToPeople,
     MergedOutputs,
+    constant_output,
     has_cells,
     labels_of,
     likely_rectangles,
     merged_outputs,
+    separated,
 )
 from priste.release.calibrators.programme import EventConditions, Finding, Programme
 from priste.release.calibrators.spending import checked_pace, paced_limits, scheduled_limits
@@ -110,6 +118,14 @@ TRIES = 8
 """How often a mixture that rounding took over the edge is given a little more."""
 
 
+LEAST_WEIGHT = 0.05
+"""A population that counts less than this, relative to the one that counts most, may be worse off
+than with a constant output: the releases exclude it, or nearly."""
+
+LEAST_EVIDENCE = -1000.0
+"""In bits: weights of populations that are less likely than this are all alike, and not 0."""
+
+
 class Optimal:
     """Choose the table of least expected cost at every step, and check it exactly.
 
@@ -120,7 +136,7 @@ class Optimal:
 
     The table is a function of past releases and the terms. In expectation under the model, neither
     those with an event nor those without are worse off than with one constant point for all, at any
-    step, unless the releases have all but excluded them (``cost.LEAST_WEIGHT``).
+    step, unless the releases have all but excluded them (``LEAST_WEIGHT``).
 
     >>> from priste.events import presence
     >>> from priste.maps import Grid
@@ -338,6 +354,65 @@ class Optimal:
             state.passes_with_constant(joined, limits),
             lambda likelihoods: state.check(table(likelihoods, places), limits),
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Populations:
+    """Where n populations are, ``places`` (n, m) with rows that sum to 1, and how much each counts.
+
+    ``weights`` (n,) sum to 1.
+    """
+
+    places: Floats
+    weights: Floats
+
+    @property
+    def protected(self) -> Floats:
+        """Those that no table makes worse off than a constant output, (k, m)."""
+        return np.asarray(self.places[self.weights >= LEAST_WEIGHT * self.weights.max()])
+
+    @property
+    def everybody(self) -> Floats:
+        """Where all of them together are, (m,)."""
+        return np.asarray(self.weights @ self.places)
+
+
+def populations(state: AccountantState, operators: list[EventOperator]) -> Populations:
+    """Return where people with each answer are, under each model: with and without an event.
+
+    All events count alike. Where the releases leave one answer only, the prediction stands in for
+    all.
+    """
+    mean = state.terms.expected_start()
+    places: list[Floats] = []
+    weights: list[Floats] = []
+    for _, same in groupby(operators, key=lambda each: each.event):
+        found = [each for event in same for each in _answers(event.operator, mean)]
+        if found:
+            evidence = np.array([bits for bits, _ in found])
+            weights.append(np.exp2(np.maximum(evidence - evidence.max(), LEAST_EVIDENCE)))
+            weights[-1] /= weights[-1].sum()
+            places += [place for _, place in found]
+    if not places:
+        return Populations(state.predicted()[None], np.ones(1))
+    return Populations(np.array(places), np.concatenate(weights) / len(weights))
+
+
+def _answers(operator: CandidateOperator, mean: Floats) -> list[tuple[float, Floats]]:
+    """Return per answer log2 Pr(past releases | answer) and where its people are.
+
+    Nothing where one answer is left.
+    """
+    highest = int(operator.exponent.max())
+    scale = np.clip(operator.exponent - highest, -900, 0).astype(np.int32)
+    weights = operator.weights_of(mean)
+    joint = [(weights * np.ldexp(1.0, scale)) @ each for each in operator.joint]
+    left = [
+        (highest + float(np.log2(each.sum() / prior)), each / each.sum())
+        for each, prior in zip(joint, operator.prior @ weights, strict=True)
+        if each.sum() > 0.0
+    ]
+    return left if len(left) > 1 else []
 
 
 def _none(some: Integers) -> Booleans:

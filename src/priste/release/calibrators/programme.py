@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from priste.quantify import CandidateOperator, Guarantee, JointProbabilities
 from priste.quantify.joint_probabilities import candidate_of, pairs_of
 from priste.quantify.judges import EveryMixture
-from priste.release.calibrators.cost import fixed_offsets
+from priste.release.calibrators.best_guess import fixed_offsets
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

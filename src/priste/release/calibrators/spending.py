@@ -27,7 +27,7 @@ from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel
 from priste.quantify import Guarantee, KnownPrior, Quantifier
 from priste.release.accountant import AccountantState
-from priste.release.calibrators.cost import first_of_largest
+from priste.release.calibrators.best_guess import first_of_largest
 from priste.release.terms import Terms
 
 Floats = NDArray[np.float64]
