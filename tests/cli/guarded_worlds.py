@@ -1,4 +1,4 @@
-"""Worlds that differ in guarded hours only, and what the threat model calls public."""
+"""Worlds that differ in guarded hours only, and what the page about handing out calls public."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.cli.small_world import GRID, START, trace_of
 
 from priste.traces import Trace
 
-PAGE = ROOT / "docs" / "explanation" / "threat-model.md"
+PAGE = ROOT / "docs" / "explanation" / "handed-out.md"
 HOURS = range(5, 8)
 """The steps of the event, and an hour before and after it: its guarded hours."""
 
@@ -31,8 +31,8 @@ WORLDS = (
 
 
 def listed() -> dict[str, tuple[set[str], set[str]]]:
-    """Return what the threat model calls public and private, of each command."""
-    text = PAGE.read_text().partition("## What may be handed out")[2].partition("\n## ")[0]
+    """Return what the page calls public and private, of each command."""
+    text = PAGE.read_text()
     rows = re.findall(r"^\| `(\w+)`[^|]*\|(.*?)\|(.*)\|$", text, re.MULTILINE)
     return {
         name: (set(re.findall("`(.*?)`", public)), set(re.findall("`(.*?)`", private)))

@@ -97,9 +97,9 @@ def test_apps_cannot_tell_a_cover_from_a_release(
     assert one[0][0][3] == [401, 401, 401]
 
 
-def test_the_threat_model_lists_what_is_served() -> None:
+def test_the_page_lists_what_is_served() -> None:
     """Its table names what these tests read with a person's token, and what only the owner may."""
-    text = (ROOT / "docs" / "explanation" / "threat-model.md").read_text()
+    text = (ROOT / "docs" / "explanation" / "handed-out.md").read_text()
     (row,) = [line for line in text.splitlines() if line.startswith("| `live` |")]
     public, private = (set(re.findall("`(.*?)`", part)) for part in row.split("|")[2:4])
     assert public == {"/people/NAME/latest", "/people/NAME/guarantee", "log"}

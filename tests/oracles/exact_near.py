@@ -1,7 +1,7 @@
 """Priors near a given one, in exact arithmetic: every edge of the box of their weights.
 
 R = (w·b)(w·ā) / ((w·a)(w·d)) with w_i = p_i x_i, 1 <= x_i <= factor. Its supremum is reached where
-at most one x_i is not at an end (docs/explanation/soundness.md), so all edges of the box are
+at most one x_i is not at an end (docs/explanation/soundness-near.md), so all edges of the box are
 tried; along an edge R > r is a question about one quadratic polynomial on [0, 1].
 """
 

@@ -1,4 +1,4 @@
-"""The page about the paper names files, tests and commands that exist."""
+"""The pages about the paper name files, tests and commands that exist."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,8 @@ from pkgutil import resolve_name
 from paper.catalogue import CATALOGUE
 
 ROOT = Path(__file__).parent.parent.parent
-TEXT = (ROOT / "docs" / "reference" / "paper.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "docs" / "reference" / name for name in ("paper.md", "paper-claims.md")]
+TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 NAMED = re.findall(r"`([^`\n]+)`", TEXT)
 
 

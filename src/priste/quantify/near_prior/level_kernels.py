@@ -13,7 +13,7 @@ is verified by one sum at the w that is worst for it, rounded against us, so the
 that found it need not be trusted. By duality the best line at a level is as good as any bound
 there. Two lines, at levels u1 < u2, bound the ratio at every level between by the larger of
 their bounds times a loss of second order (:func:`between`).
-``docs/explanation/soundness.md`` derives both.
+``docs/explanation/soundness-near.md`` derives both.
 
 A *vertex* is an array of 8: the four sums at the w that makes b B + c C - d D - a A largest, and
 those b, d, a, c, from which w can be had again.

@@ -6,7 +6,7 @@ the JointProbabilities and these lines::
     B  upper bound of b     D  lower bound of d     A  lower bound of a     C  upper bound of ā
     E  exponent of B and D  I  the number of the row
 
-so that the exact problem is never worse than the one solved. ``docs/explanation/soundness.md``
+so that the exact problem is never worse than the one solved. ``docs/explanation/soundness-pairs.md``
 derives why the roundings made here are covered by MARGIN and by the factor that
 ``verdicts`` takes off r; each function below says in which direction it errs.
 

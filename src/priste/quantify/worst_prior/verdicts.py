@@ -31,7 +31,7 @@ LEAST_LOGARITHM = -50 * math.log(2.0)
 SEARCH_ROUNDING = 64 * 2.0**-53
 """Bound of what the roundings of the search can hide, relative to the ratio.
 
-Derived in docs/explanation/soundness.md."""
+Derived in docs/explanation/soundness-pairs.md."""
 
 LARGEST_SPREAD = 2**50
 """Exponents are compared as doubles, which must hold their differences exactly."""
