@@ -17,6 +17,7 @@ from rich.table import Table
 from paper.catalogue import CATALOGUE, chosen
 from paper.experiments.experiment import settings_for
 from paper.experiments.release_runs import CALIBRATORS
+from paper.kept import keep as keep_figures
 from paper.reproduction import Reproduced
 from paper.reproduction import reproduce as run
 from paper.running.expectation import expected_seconds
@@ -109,6 +110,10 @@ def reproduce(
     ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes.  [default: cores]")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Everything but times follows from it.")] = 2019,
+    keep: Annotated[
+        bool,
+        typer.Option("--keep", help="Write what the documentation shows of it into the tree."),
+    ] = False,
 ) -> Found:
     """Make the paper's figures and tables again; run it again to go on after a stop."""
     if listing:
@@ -136,6 +141,8 @@ def reproduce(
                 command=made_by,
                 on_progress=_without_name(tell),
             )
+    if keep:
+        keep_figures(output)
     return Reproduction(output, tuple(made))
 
 

@@ -18,6 +18,7 @@ from paper.experiments import clock_sweep
 from paper.experiments.budget_per_step import EARLY, panels
 from paper.experiments.experiment import Settings, settings_for
 from paper.experiments.release_runs import CALIBRATORS, NORMALISED, PACE, Case, Window
+from paper.kept import keep
 from paper.reproduction import csv_text, reproduce
 from paper.running.jobs import Job, loads, perform, perform_load, seed_of
 from paper.running.store import STORE, Store
@@ -149,6 +150,27 @@ def test_nothing_is_done_twice(folder: Path) -> None:
     assert (folder / STORE).stat().st_size == size
     after = {path.name: path.read_bytes() for path in (folder / QUICKEST).glob("*.*")}
     assert {n for n in before if before[n] != after[n]} <= {"settings.json"}
+
+
+def test_what_is_kept_is_what_was_found(folder: Path, tmp_path: Path) -> None:
+    """Verdicts, rows and settings are those of the files; other experiments stay as kept before."""
+    kept = tmp_path / "kept.json"
+    kept.write_text(json.dumps({"experiments": {LATE: "kept before"}}))
+    shown = tmp_path / f"{QUICKEST}-true-leakage.png"
+    shown.touch()
+    figures = json.loads(keep(folder, kept, tmp_path).read_text())["experiments"]
+    found, place = figures[QUICKEST], folder / QUICKEST
+    outcome = json.loads((place / "outcome.json").read_text())
+    with (place / "true-leakage.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    leaks = [row["true_leakage"] for row in found["tables"]["true-leakage"]]
+    assert leaks == pytest.approx([float(row["true_leakage"]) for row in rows], rel=1e-3)
+    verdicts = [(each["claim"], each["verdict"]) for each in found["findings"]]
+    assert verdicts == [(each["claim"], each["verdict"]) for each in outcome["findings"]]
+    assert found["settings"] == json.loads((place / "settings.json").read_text())["settings"]
+    assert list(figures) == [name for name in CATALOGUE if name in (LATE, *WRITTEN)]
+    assert figures[LATE] == "kept before"
+    assert shown.read_bytes() == (place / "true-leakage.png").read_bytes()
 
 
 def stream_results(folder: Path) -> dict[str, object]:

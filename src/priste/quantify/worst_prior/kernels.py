@@ -6,9 +6,9 @@ the JointProbabilities and these lines::
     B  upper bound of b     D  lower bound of d     A  lower bound of a     C  upper bound of ā
     E  exponent of B and D  I  the number of the row
 
-so that the exact problem is never worse than the one solved. ``docs/explanation/soundness-pairs.md``
-derives why the roundings made here are covered by MARGIN and by the factor that
-``verdicts`` takes off r; each function below says in which direction it errs.
+so that the exact problem is never worse than the one solved. MARGIN, and the factor that
+``verdicts`` takes off r, cover the roundings made here (``docs/explanation/soundness-pairs.md``).
+Each function below says in which direction it errs.
 
 One module, because numba's cache of machine code watches a single file: a kernel that
 calls another module would go on using its old code after that module changed.
