@@ -152,3 +152,18 @@ def test_a_protector_through_the_front_door(tmp_path: Path) -> None:
 def test_dir_shows_public_names_only() -> None:
     """Who asks what priste offers sees no module, helper or future import."""
     assert set(dir(priste)) == {*priste.__all__, "__version__"}
+
+
+def test_ten_lines_release_more_than_a_point_but_not_against_any_prior() -> None:
+    """README's example releases many cells, and one point against any prior, as README says."""
+    readme = (ROOT / "README.md").read_text("utf-8")
+    example = re.findall(r"```python\n(import priste\n.*?)```", readme, re.DOTALL)[0]
+    known = "priste.KnownPrior(model.stationary())"
+    assert known in example
+    released = []
+    for adversary in (known, "priste.AnyPrior()"):
+        names: dict[str, priste.Protector] = {}
+        exec(example.replace(known, adversary), names)
+        released.append({release.cell for release in names["protector"].ledger})
+    assert len(released[0]) > 5
+    assert len(released[1]) == 1

@@ -352,3 +352,32 @@ def test_streams_choose_their_method(monkeypatch):
     with pytest.raises(InvalidParameter, match="history=True"):
         fits.location_posterior(np.full(16, 1 / 16), 0)
     assert too_large.location_posterior(np.full(16, 1 / 16), 0).sum() == pytest.approx(1.0)
+
+
+THIRDS = [1 / 3, 1 / 3, 1 / 3]
+
+
+@pytest.mark.parametrize(
+    ("adversary", "weights"),
+    [
+        (AnyPrior(), [0.2, 0.3, 0.5]),
+        (StartsIn([0, 2]), [2 / 7, 5 / 7]),
+        (PriorsWithin([0.5, 0.0, 0.5], 3.0), [2 / 7, 5 / 7]),
+        (KnownPrior([[0.2, 0.3, 0.5], [0.6, 0.4, 0.0], [1.0, 0.0, 0.0]]), THIRDS),
+        (LastSeen(2), [0.2, 0.3, 0.5]),
+    ],
+    ids=repr,
+)
+def test_weights_follow_from_what_rows_are(adversary, weights):
+    """A prior over cells weighs rows by what they stand for, also where there are as many as cells.
+
+    With two models each has half of the weight.
+    """
+    grid = Grid(rows=1, columns=3, cell_size=1.0)
+    model = MarkovModel(grid, [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.0, 0.25, 0.75]])
+    prior = np.array([0.2, 0.3, 0.5])
+    event = presence([0], [1])
+    (operator,) = Quantifier(model, event, adversary).candidate_operators()
+    assert operator.weights_of(prior) == pytest.approx(weights, abs=1e-15)
+    (both,) = Quantifier([model, model], event, adversary).candidate_operators()
+    assert both.weights_of(prior) == pytest.approx(np.tile(weights, 2) / 2, abs=1e-15)

@@ -4,6 +4,7 @@ import csv
 import io
 import itertools
 import json
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,19 +16,24 @@ from priste import (
     AnyPrior,
     Grid,
     InvalidParameter,
+    KnownPrior,
+    LastSeen,
     LocationSet,
     MarkovModel,
     PlanarLaplace,
+    PriorsWithin,
     Protector,
     Quantifier,
     ReleaseRefused,
+    StartsIn,
     StateError,
     at,
     presence,
 )
 from priste.errors import OutputExists, PristeError
+from priste.quantify import Adversary
 from priste.randomness import BitSource, bit_source
-from priste.release import Certified, Paper, Release
+from priste.release import CALIBRATORS, Certified, Paper, Release
 
 GRID = Grid(rows=3, columns=3, cell_size=1.0)
 MODEL = MarkovModel.gaussian(GRID, sigma=1.0)
@@ -410,3 +416,42 @@ def test_the_ledger_grows_by_one_per_step() -> None:
     p.release(4, step=6)
     assert [r.step for r in p.ledger] == list(range(7))
     assert all(b.step == a.step + 1 for a, b in itertools.pairwise(p.ledger))
+
+
+def test_the_docstring_guarantees_what_calibrators_guarantee() -> None:
+    """It names those with a guarantee beside what is guaranteed, and the others beside "no"."""
+    text = " ".join((Protector.__doc__ or "").split())
+    promised = re.search(r"Guarantee of (.*?): after every release", text)
+    denied = re.search(r"where the user is\. (.*?) give no guarantee", text)
+    assert promised is not None
+    assert denied is not None
+    for found, guaranteed in ((promised, True), (denied, False)):
+        named = set(re.findall(r'``"(\w+)"``', found[1]))
+        assert named == {
+            name for name, each in CALIBRATORS.items() if each.guaranteed is guaranteed
+        }
+
+
+FRONT, BACK = np.array([0.5, 0.5, *[0.0] * 7]), np.array([*[0.0] * 7, 0.25, 0.75])
+
+
+@pytest.mark.parametrize(
+    ("adversary", "mean"),
+    [
+        (AnyPrior(), np.full(9, 1 / 9)),
+        (StartsIn([2, 7]), np.array([0, 0, 0.5, 0, 0, 0, 0, 0.5, 0])),
+        (KnownPrior(FRONT), FRONT),
+        (KnownPrior([FRONT, BACK]), (FRONT + BACK) / 2),
+        (PriorsWithin(BACK, 3.0), BACK),
+        (LastSeen(2), np.full(9, 1 / 9)),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_predictions_begin_with_the_mean_of_the_priors(
+    adversary: Adversary, mean: np.ndarray
+) -> None:
+    """Without a public prior a stream begins where the adversary expects it on average."""
+    assert stream(adversary=adversary).state.predicted() == pytest.approx(mean, abs=1e-15)
+    given = np.arange(9) / 36
+    asked = stream(adversary=adversary, public_prior=given)
+    assert asked.state.predicted() == pytest.approx(given, abs=1e-15)
