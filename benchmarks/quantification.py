@@ -82,8 +82,8 @@ def runtime_against_event(lengths: Sequence[int], widths: Sequence[int]) -> list
                 q = Quantifier(model, event, KnownPrior(prior))
                 for column in [None, *columns]:
                     q.observe(column)
-                moments = q.joint_probabilities()
-                joint.append(math.ldexp(moments.event[0], int(moments.exponent[0])))
+                found = q.joint_probabilities()
+                joint.append(math.ldexp(found.event[0], int(found.exponent[0])))
 
             ours.append(best_seconds(quantify, repeats=3))
             if width**length <= NAIVE_LIMIT and len(naive) < 1 + (width**length < 20_000):
@@ -281,10 +281,10 @@ def near_verdicts(sides: Sequence[int]) -> list[dict[str, Any]]:
         for cell in (3 * side + 3, 4 * side + 4):
             q.observe(laplace_column(grid, cell))
         chosen = np.linspace(0, grid.size - 1, min(grid.size, 400)).astype(int)
-        moments = q.candidate_joint(np.stack([laplace_column(grid, c) for c in chosen], axis=1))
-        bound = float(np.median(q.judge.leakages(moments)))
-        verdicts = best_seconds(partial(q.judge.passes, moments, bound), repeats=3)
-        leakages = best_seconds(partial(q.judge.leakages, moments), repeats=3)
+        joint = q.candidate_joint(np.stack([laplace_column(grid, c) for c in chosen], axis=1))
+        bound = float(np.median(q.judge.leakages(joint)))
+        verdicts = best_seconds(partial(q.judge.passes, joint, bound), repeats=3)
+        leakages = best_seconds(partial(q.judge.leakages, joint), repeats=3)
         points.append(
             {
                 "cells": grid.size,

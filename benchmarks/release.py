@@ -132,8 +132,8 @@ def mean_of(runs: list[dict[str, Any]]) -> dict[str, float]:
 def deciding(engine: str, limit: float) -> Paper:
     """The paper's loop with a solver in the place of the exact check."""
 
-    def decide(moments: JointProbabilities, epsilon: float, seconds: float | None) -> bool | None:
-        violated = solver_check(engine, moments, epsilon, seconds or NO_LIMIT).violated
+    def decide(joint: JointProbabilities, epsilon: float, seconds: float | None) -> bool | None:
+        violated = solver_check(engine, joint, epsilon, seconds or NO_LIMIT).violated
         return None if violated is None else not violated
 
     return Paper(check_seconds=limit, checker=decide)

@@ -80,9 +80,9 @@ def paper_checks(sigma: float, alpha: float, seed: int) -> list[JointProbabiliti
         for mechanism in levels:
             table = mechanism.emission()
             column = table[:, rng.choice(grid.size, p=table[cell] / table[cell].sum())]
-            moments = quantifier.candidate_joint(column[:, None])
-            checks.append(moments)
-            if passes(moments, EPSILON)[0]:
+            joint = quantifier.candidate_joint(column[:, None])
+            checks.append(joint)
+            if passes(joint, EPSILON)[0]:
                 break
         else:
             column = np.full(grid.size, 1.0 / grid.size)
@@ -90,11 +90,11 @@ def paper_checks(sigma: float, alpha: float, seed: int) -> list[JointProbabiliti
     return checks
 
 
-def exactly_violated(moments: JointProbabilities, epsilon: float) -> bool:
+def exactly_violated(joint: JointProbabilities, epsilon: float) -> bool:
     """The verdict of exact arithmetic on the stored numbers."""
     from fractions import Fraction
 
-    rows = integer_rows(moments, 0)
+    rows = integer_rows(joint, 0)
     r = Fraction(math.exp(epsilon))
     return pairs_exceed(rows, r) or pairs_exceed(reversed_rows(rows), r)
 
@@ -200,12 +200,12 @@ def own_verdicts(checks: Sequence[JointProbabilities]) -> dict[str, Any]:
     """
     plain, tight = [], []
     doubtful = 0
-    for moments in checks:
-        plain.append(seconds_of(lambda m=moments: passes(m, EPSILON), 2, 5))
-        value = float(leakages(moments)[0])
-        doubtful += value <= EPSILON and not passes(moments, EPSILON)[0]
+    for joint in checks:
+        plain.append(seconds_of(lambda m=joint: passes(m, EPSILON), 2, 5))
+        value = float(leakages(joint)[0])
+        doubtful += value <= EPSILON and not passes(joint, EPSILON)[0]
         if value < math.inf:
-            tight.append(seconds_of(lambda m=moments, e=value + 1e-6: passes(m, e), 2, 5))
+            tight.append(seconds_of(lambda m=joint, e=value + 1e-6: passes(m, e), 2, 5))
     return {
         "checks": len(checks),
         "undecided": int(doubtful),
@@ -227,14 +227,14 @@ def growth(sides: Sequence[int]) -> list[dict[str, Any]]:
         rng = np.random.default_rng(1)
         for _ in range(4):
             quantifier.observe(mechanism.likelihood(int(rng.integers(grid.size))))
-        moments = quantifier.joint_probabilities()
-        value = float(leakages(moments)[0])
+        joint = quantifier.joint_probabilities()
+        value = float(leakages(joint)[0])
         size = grid.size
         times = {
-            "plain_s": seconds_of(lambda m=moments: passes(m, EPSILON), 3, 3),
-            "just_private_s": seconds_of(lambda m=moments, e=value + 1e-6: passes(m, e), 3, 3),
-            "just_violated_s": seconds_of(lambda m=moments, e=value - 1e-6: passes(m, e), 3, 3),
-            "leakage_s": seconds_of(lambda m=moments: leakages(m), 3, 3),
+            "plain_s": seconds_of(lambda m=joint: passes(m, EPSILON), 3, 3),
+            "just_private_s": seconds_of(lambda m=joint, e=value + 1e-6: passes(m, e), 3, 3),
+            "just_violated_s": seconds_of(lambda m=joint, e=value - 1e-6: passes(m, e), 3, 3),
+            "leakage_s": seconds_of(lambda m=joint: leakages(m), 3, 3),
         }
         worst = max(times["plain_s"], times["just_private_s"], times["just_violated_s"])
         points.append(
@@ -258,10 +258,10 @@ def all_candidates(sigma: float, alpha: float) -> dict[str, Any]:
     rng = np.random.default_rng(3)
     verdicts, values = [], []
     for step in range(11):
-        moments = quantifier.candidate_joint(table)
+        joint = quantifier.candidate_joint(table)
         if step % 2 == 0:
-            verdicts.append(seconds_of(lambda m=moments: passes(m, EPSILON), 3, 2))
-            values.append(seconds_of(lambda m=moments: leakages(m), 3, 2))
+            verdicts.append(seconds_of(lambda m=joint: passes(m, EPSILON), 3, 2))
+            values.append(seconds_of(lambda m=joint: leakages(m), 3, 2))
         quantifier.observe(gentle[:, int(rng.integers(grid.size))])
     return {
         "sigma": sigma,

@@ -153,8 +153,8 @@ def _joint(
     quantifier.observe(None)
     for column in columns:
         quantifier.observe(column)
-    moments = quantifier.joint_probabilities()
-    return math.ldexp(float(moments.event[0]), int(moments.exponent[0]))
+    joint = quantifier.joint_probabilities()
+    return math.ldexp(float(joint.event[0]), int(joint.exponent[0]))
 
 
 def _least_seconds(work: Callable[[], float]) -> tuple[float, float]:

@@ -78,21 +78,21 @@ class Answer:
     failed: bool = False
 
 
-def programmes(moments: JointProbabilities, epsilon: float) -> list[Programme]:
+def programmes(joint: JointProbabilities, epsilon: float) -> list[Programme]:
     """Return the two programmes of a check of one candidate, scaled as solvers need it.
 
-    The event first, its negation second; ``moments`` may be (n,) or have one column.
+    The event first, its negation second; ``joint`` may be (n,) or have one column.
     """
-    if moments.candidates not in (None, 1):
+    if joint.candidates not in (None, 1):
         raise InvalidParameter(
-            f"A solver checks one candidate at a time. Got {moments.candidates} columns; "
+            f"A solver checks one candidate at a time. Got {joint.candidates} columns; "
             "give it one column of them."
         )
-    exponent = np.maximum(moments.exponent - moments.exponent.max(), _FAR_BELOW).astype(np.int32)
-    b = np.ldexp(moments.event.reshape(-1), exponent)
-    d = np.ldexp(moments.complement.reshape(-1), exponent)
+    exponent = np.maximum(joint.exponent - joint.exponent.max(), _FAR_BELOW).astype(np.int32)
+    b = np.ldexp(joint.event.reshape(-1), exponent)
+    d = np.ldexp(joint.complement.reshape(-1), exponent)
     top = max(b.max(), d.max()) or 1.0  # releases that no cell makes: F is 0 everywhere
-    a, c = moments.prior_event, moments.prior_complement
+    a, c = joint.prior_event, joint.prior_complement
     r = math.exp(epsilon)
     return [Programme(a, c, b / top, d / top, r), Programme(c, a, d / top, b / top, r)]
 
@@ -102,7 +102,7 @@ def is_installed(engine: str) -> bool:
     return importlib.util.find_spec(_PACKAGES[_known(engine).split()[0]]) is not None
 
 
-def solver_check(engine: str, moments: JointProbabilities, epsilon: float, limit: float) -> Answer:
+def solver_check(engine: str, joint: JointProbabilities, epsilon: float, limit: float) -> Answer:
     """Let a solver make a whole check: violated, private (False) or undecided (None).
 
     Each of the two programmes may take ``limit`` seconds; the second is not tried when the first
@@ -115,7 +115,7 @@ def solver_check(engine: str, moments: JointProbabilities, epsilon: float, limit
     seconds = 0.0
     private = True
     failed = False
-    for programme in programmes(moments, epsilon):
+    for programme in programmes(joint, epsilon):
         answer = ENGINES[engine](programme, limit)
         seconds += answer.seconds
         if answer.violated:

@@ -35,11 +35,11 @@ class WatchedSolver:
         self.beside_seconds = 0.0
 
     def __call__(
-        self, moments: JointProbabilities, epsilon: float, seconds: float | None
+        self, joint: JointProbabilities, epsilon: float, seconds: float | None
     ) -> bool | None:
-        answer = solver_check(self._engine, moments, epsilon, seconds or NO_LIMIT)
+        answer = solver_check(self._engine, joint, epsilon, seconds or NO_LIMIT)
         begin = time.process_time()
-        private = bool(passes(moments, epsilon)[0])
+        private = bool(passes(joint, epsilon)[0])
         self.checks += 1
         self.accepted += answer.violated is False
         self.accepted_over += answer.violated is False and not private

@@ -202,11 +202,11 @@ def _accepted(
     columns = np.stack([draw.likelihood() for draw in drawn], axis=1)
     numbers, limits = _numbers_and_limits(runs, drawn)
     found = [each.histories.joint_if(columns, numbers) for each in followed]
-    kept = [_passes(moments, limits) for moments in found]
+    kept = [_passes(joint, limits) for joint in found]
     # A draw at budget 0 is the last one: it is not checked.
     accepted = np.all(kept, axis=0) | np.array([draw.budget == 0.0 for draw in drawn])
-    for each, moments, passed in zip(followed, found, kept, strict=True):
-        _learn(each.witnesses, moments, numbers, passed, accepted)
+    for each, joint, passed in zip(followed, found, kept, strict=True):
+        _learn(each.witnesses, joint, numbers, passed, accepted)
     pairs = zip(found, kept, strict=True)
     told = np.stack([_told(each, limits, passed, accepted) for each, passed in pairs])
     return [
@@ -217,7 +217,7 @@ def _accepted(
 
 def _learn(
     witnesses: Witnesses,
-    moments: JointProbabilities,
+    joint: JointProbabilities,
     numbers: Integers,
     kept: Booleans,
     accepted: Booleans,
@@ -227,11 +227,11 @@ def _learn(
     for place in np.flatnonzero(~kept).tolist():
         number = int(numbers[place])
         if accepted[place]:
-            if _decides(moments, place):
+            if _decides(joint, place):
                 witnesses.decide(number)
         elif witnesses.wanted(number):
-            worst = worst_prior_leakage(_one(moments, place)).worst_prior
-            prior = np.zeros(moments.rows)
+            worst = worst_prior_leakage(_one(joint, place)).worst_prior
+            prior = np.zeros(joint.rows)
             prior[list(worst)] = list(worst.values())
             streams.append(number)
             priors.append(prior)
@@ -239,39 +239,39 @@ def _learn(
         witnesses.take(np.array(streams), np.stack(priors))
 
 
-def _decides(moments: JointProbabilities, place: int) -> bool:
+def _decides(joint: JointProbabilities, place: int) -> bool:
     """Tell whether a column excludes the event or its negation from every first cell.
 
     Where both were possible from each before, it stays so, and no later release is private.
     """
     return (
-        moments.absolute_error == 0.0
-        and bool(moments.prior_event.all() and moments.prior_complement.all())
-        and not (moments.event[:, place].any() and moments.complement[:, place].any())
+        joint.absolute_error == 0.0
+        and bool(joint.prior_event.all() and joint.prior_complement.all())
+        and not (joint.event[:, place].any() and joint.complement[:, place].any())
     )
 
 
-def _passes(moments: JointProbabilities, limits: Floats) -> Booleans:
+def _passes(joint: JointProbabilities, limits: Floats) -> Booleans:
     """Tell for each column whether it keeps its own ε."""
     verdict = np.zeros(len(limits), dtype=bool)
     for limit in np.unique(limits):
         here = np.flatnonzero(limits == limit)
-        verdict[here] = passes(_columns(moments, here), float(limit))
+        verdict[here] = passes(_columns(joint, here), float(limit))
     return verdict
 
 
-def _told(moments: JointProbabilities, limits: Floats, kept: Booleans, wanted: Booleans) -> Floats:
+def _told(joint: JointProbabilities, limits: Floats, kept: Booleans, wanted: Booleans) -> Floats:
     """Return the leakage of the wanted columns; where ε is surely kept it is not above that."""
     value = np.full(len(limits), np.nan)
     here = np.flatnonzero(wanted)
     if here.size:
-        value[here] = leakages(_columns(moments, here))
+        value[here] = leakages(_columns(joint, here))
     return np.where(kept, np.minimum(value, limits), value)
 
 
-def _one(moments: JointProbabilities, place: int) -> JointProbabilities:
-    return candidate_of(moments, place)
+def _one(joint: JointProbabilities, place: int) -> JointProbabilities:
+    return candidate_of(joint, place)
 
 
-def _columns(moments: JointProbabilities, chosen: Integers) -> JointProbabilities:
-    return candidates_of(moments, chosen)
+def _columns(joint: JointProbabilities, chosen: Integers) -> JointProbabilities:
+    return candidates_of(joint, chosen)

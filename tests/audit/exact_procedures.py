@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
-from tests.release.exact_stream import exact_matrix, exact_rows, moments, summed
+from tests.release.exact_stream import exact_matrix, exact_rows, joint_of, summed
 
 from priste.events import Event
 from priste.mechanisms import Mechanism
@@ -61,5 +61,5 @@ def paper_histories(
     matrix = exact_matrix(model.transition(0).toarray())
     grouped: dict[tuple[int, ...], list] = {}
     for outputs, _, exact in ways:
-        grouped.setdefault(outputs, []).append(moments(matrix, event, exact))
+        grouped.setdefault(outputs, []).append(joint_of(matrix, event, exact))
     return {outputs: summed(parts) for outputs, parts in grouped.items()}

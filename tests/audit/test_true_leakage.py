@@ -11,8 +11,8 @@ from tests.release.exact_stream import (
     exact_matrix,
     exact_rows,
     exceeds,
+    joint_of,
     leakage,
-    moments,
 )
 
 from priste import (
@@ -175,7 +175,7 @@ def test_certified_is_within_epsilon_in_fractions(event, epsilon) -> None:
             [row[output] for row in tables[budget]]
             for output, budget in zip(h.outputs, h.budgets, strict=True)
         ]
-        assert not exceeds(moments(matrix, event, columns), bound)
+        assert not exceeds(joint_of(matrix, event, columns), bound)
 
 
 def test_more_to_see_and_more_steps_tell_more() -> None:

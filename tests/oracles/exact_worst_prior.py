@@ -24,17 +24,17 @@ ABOVE_ALL_FINITE = Fraction(2) ** 20000
 """No finite supremum of rows of floats with exponents up to 4000 reaches this."""
 
 
-def integer_rows(moments: JointProbabilities, column: int | None = None) -> list[Row]:
+def integer_rows(joint: JointProbabilities, column: int | None = None) -> list[Row]:
     """The stored numbers of one column, as they are, in integers."""
-    b = moments.event if column is None else moments.event[:, column]
-    d = moments.complement if column is None else moments.complement[:, column]
+    b = joint.event if column is None else joint.event[:, column]
+    d = joint.complement if column is None else joint.complement[:, column]
     priors = [
         (Fraction(float(a)), Fraction(float(c)))
-        for a, c in zip(moments.prior_event, moments.prior_complement, strict=True)
+        for a, c in zip(joint.prior_event, joint.prior_complement, strict=True)
     ]
     joints = [
         (Fraction(float(x)) * Fraction(2) ** int(e), Fraction(float(y)) * Fraction(2) ** int(e))
-        for x, y, e in zip(b, d, moments.exponent, strict=True)
+        for x, y, e in zip(b, d, joint.exponent, strict=True)
     ]
     return [(a, c, x, y) for (a, c), (x, y) in zip(_whole(priors), _whole(joints), strict=True)]
 

@@ -81,11 +81,11 @@ def test_lemmas_of_prior_and_joint_probability_hold(case) -> None:
     kind, matrix, regions, columns, _ = case
     paper, cells = PaperEvent(kind, matrix, regions), len(matrix)
     quantifier = quantified(matrix, as_event(kind, regions), columns)
-    moments = quantifier.joint_probabilities()
-    scale = np.exp2(moments.exponent.astype(float))
+    joint = quantifier.joint_probabilities()
+    scale = np.exp2(joint.exponent.astype(float))
     assert np.allclose(quantifier.prior_by_start(), paper.prior()[:cells], atol=ROUNDING)
-    assert np.allclose(moments.event * scale, paper.joint(columns)[:cells], atol=ROUNDING)
-    both = (moments.event + moments.complement) * scale
+    assert np.allclose(joint.event * scale, paper.joint(columns)[:cells], atol=ROUNDING)
+    both = (joint.event + joint.complement) * scale
     assert np.allclose(both, paper.joint(columns, any_world=True)[:cells], atol=ROUNDING)
 
 

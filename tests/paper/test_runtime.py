@@ -51,8 +51,8 @@ def test_naive_sum_equals_the_quantifier(case):
     quantifier.observe(None)
     for column in columns:
         quantifier.observe(column)
-    moments = quantifier.joint_probabilities()
-    joint = math.ldexp(float(moments.event[0]), int(moments.exponent[0]))
+    found = quantifier.joint_probabilities()
+    joint = math.ldexp(float(found.event[0]), int(found.exponent[0]))
     naive = naive_pattern_joint(matrix.tolist(), prior, columns, regions)
     assert naive == pytest.approx(joint, rel=ROUNDING)
 

@@ -55,10 +55,10 @@ def test_programmes_are_positive_exactly_where_the_check_fails(seed, epsilon):
     """Over all pairs of cells, some F is positive iff the exact check refuses."""
     rng = np.random.default_rng(seed)
     rows_count = int(rng.integers(2, 6))
-    moments = coarse(rng, rows_count) if seed % 2 else smooth(rng, rows_count, 0.5)
-    largest = max(_largest_of_pairs(programme) for programme in programmes(moments, epsilon))
+    joint = coarse(rng, rows_count) if seed % 2 else smooth(rng, rows_count, 0.5)
+    largest = max(_largest_of_pairs(programme) for programme in programmes(joint, epsilon))
     if abs(largest) > ROUNDING:
-        assert (largest > 0.0) == (not passes(moments, epsilon)[0])
+        assert (largest > 0.0) == (not passes(joint, epsilon)[0])
 
 
 def _largest_of_pairs(programme) -> float:
@@ -79,9 +79,9 @@ def _largest_of_pairs(programme) -> float:
 
 def test_programmes_do_not_depend_on_the_scale_of_the_releases():
     """Rows may be thousands of powers of two down: b and d are scaled to at most 1."""
-    moments = smooth(np.random.default_rng(3), 4, 0.5)
-    down = replace(moments, exponent=moments.exponent - 4000)
-    for here, there in zip(programmes(moments, 0.5), programmes(down, 0.5), strict=True):
+    joint = smooth(np.random.default_rng(3), 4, 0.5)
+    down = replace(joint, exponent=joint.exponent - 4000)
+    for here, there in zip(programmes(joint, 0.5), programmes(down, 0.5), strict=True):
         assert np.array_equal(here.quadratic_form(), there.quadratic_form())
         assert max(here.b.max(), here.d.max()) == 1.0
 
@@ -95,20 +95,20 @@ def test_releases_that_no_cell_makes_violate_nothing():
 def test_several_candidates_are_refused():
     """A programme is about one candidate; the error says so."""
     twice = np.array([[0.25, 0.25], [0.5, 0.5]])
-    moments = exact_joint([0.5, 0.5], [0.5, 0.5], twice, twice)
+    joint = exact_joint([0.5, 0.5], [0.5, 0.5], twice, twice)
     with pytest.raises(InvalidParameter, match="one candidate at a time"):
-        programmes(moments, 0.5)
+        programmes(joint, 0.5)
 
 
 @pytest.mark.parametrize("engine", INSTALLED)
 def test_solvers_agree_with_the_exact_check_away_from_the_threshold(engine):
     """Five per cent beyond the exact ratio a solver accepts, five per cent before it refuses."""
     for seed in range(3):
-        moments = smooth(np.random.default_rng(seed), 8, 0.4)
-        leakage = float(leakages(moments)[0])
+        joint = smooth(np.random.default_rng(seed), 8, 0.4)
+        leakage = float(leakages(joint)[0])
         above, below = leakage + math.log1p(NEAR), leakage - math.log1p(NEAR)
-        assert solver_check(engine, moments, above, 10.0).violated is False
-        assert solver_check(engine, moments, below, 10.0).violated is True
+        assert solver_check(engine, joint, above, 10.0).violated is False
+        assert solver_check(engine, joint, below, 10.0).violated is True
 
 
 @pytest.mark.parametrize("engine", INSTALLED)
@@ -142,10 +142,10 @@ def _run(engine: str | None, limit: float | None) -> dict[str, float]:
 def test_wrong_and_open_verdicts_are_counted(monkeypatch, violated, private, counted):
     """The watched solver hands on its solver's verdict and counts where the exact one differs."""
     monkeypatch.setattr(solver_runs, "solver_check", lambda *given: Answer(violated, 0.25))
-    moments = smooth(np.random.default_rng(1), 4, 0.4)
-    epsilon = float(leakages(moments)[0]) + (NEAR if private else -NEAR)
+    joint = smooth(np.random.default_rng(1), 4, 0.4)
+    epsilon = float(leakages(joint)[0]) + (NEAR if private else -NEAR)
     watched = WatchedSolver(ENGINES[0])
-    assert watched(moments, epsilon, 1.0) == (None if violated is None else not violated)
+    assert watched(joint, epsilon, 1.0) == (None if violated is None else not violated)
     names = ("accepted_over", "refused_within", "undecided", "undecided_within")
     assert [name for name in names if getattr(watched, name)] == counted
     assert watched.solver_seconds == 0.25

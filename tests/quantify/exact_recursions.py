@@ -15,17 +15,17 @@ def exact_value(mantissa: float, exponent: int) -> Fraction:
     return Fraction(float(mantissa)) * Fraction(2) ** int(exponent)
 
 
-def assert_within_bound(moments: JointProbabilities, exact: list[tuple[Fraction, ...]]) -> None:
+def assert_within_bound(joint: JointProbabilities, exact: list[tuple[Fraction, ...]]) -> None:
     """Each of a, ā, b, d is within relative_error, exactly 0 where the truth is 0."""
-    assert moments.relative_error < LARGEST_USEFUL_GAMMA
-    assert moments.absolute_error == 0.0
-    gamma = Fraction(moments.relative_error)
+    assert joint.relative_error < LARGEST_USEFUL_GAMMA
+    assert joint.absolute_error == 0.0
+    gamma = Fraction(joint.relative_error)
     for row, (a, complement, b, d) in enumerate(exact):
         computed = (
-            Fraction(float(moments.prior_event[row])),
-            Fraction(float(moments.prior_complement[row])),
-            exact_value(moments.event[row], moments.exponent[row]),
-            exact_value(moments.complement[row], moments.exponent[row]),
+            Fraction(float(joint.prior_event[row])),
+            Fraction(float(joint.prior_complement[row])),
+            exact_value(joint.event[row], joint.exponent[row]),
+            exact_value(joint.complement[row], joint.exponent[row]),
         )
         for got, true in zip(computed, (a, complement, b, d), strict=True):
             assert abs(got - true) <= gamma * true

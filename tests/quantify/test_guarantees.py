@@ -84,55 +84,51 @@ def test_hostile_guarantees_are_refused(make):
 
 @examples(150)
 @given(hostile_joint(), st.floats(0.0, 30.0), st.booleans())
-def test_each_direction_is_judged_by_itself(
-    moments: JointProbabilities, bound: float, upwards: bool
-):
+def test_each_direction_is_judged_by_itself(joint: JointProbabilities, bound: float, upwards: bool):
     """A True verdict on one direction is exact, whatever the other one does."""
     guarantee = OddsBound(bound, math.inf) if upwards else OddsBound(math.inf, bound)
-    rows = integer_rows(moments)
+    rows = integer_rows(joint)
     rows = rows if upwards else reversed_rows(rows)
     ratio = Fraction(math.exp(bound))
-    if passes(moments, guarantee)[0]:
+    if passes(joint, guarantee)[0]:
         assert not pairs_exceed(rows, ratio * (1 + EXP_ERROR))
     else:
         assert pairs_exceed(rows, ratio * (1 - Fraction(1, 10**8)))
-    both = passes(moments, OddsBound(bound, bound))
-    apart = passes(moments, OddsBound(bound, math.inf)) & passes(
-        moments, OddsBound(math.inf, bound)
-    )
-    assert both == apart == passes(moments, bound)
+    both = passes(joint, OddsBound(bound, bound))
+    apart = passes(joint, OddsBound(bound, math.inf)) & passes(joint, OddsBound(math.inf, bound))
+    assert both == apart == passes(joint, bound)
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_symmetric_odds_are_the_plain_number_to_the_last_bit(seed):
     """passes flips at the same float for ε and for OddsBound(ε, ε)."""
-    moments = smooth(np.random.default_rng(seed), 6, 0.5)
-    value = float(leakages(moments)[0])
+    joint = smooth(np.random.default_rng(seed), 6, 0.5)
+    value = float(leakages(joint)[0])
     low, high = value - 1e-9, value + 1e-9
     while np.nextafter(low, high) < high:
         middle = low + (high - low) / 2
-        verdict = bool(passes(moments, middle)[0])
-        assert verdict == bool(passes(moments, OddsBound(middle, middle))[0])
+        verdict = bool(passes(joint, middle)[0])
+        assert verdict == bool(passes(joint, OddsBound(middle, middle))[0])
         low, high = (low, middle) if verdict else (middle, high)
-    assert leakages(moments, high) == leakages(moments, OddsBound(high, high)) == leakages(moments)
+    assert leakages(joint, high) == leakages(joint, OddsBound(high, high)) == leakages(joint)
 
 
 @examples(150)
 @given(hostile_joint(), st.floats(1e-6, 1.0 - 1e-6))
-def test_beliefs_are_judged_exactly(moments: JointProbabilities, cap: float):
+def test_beliefs_are_judged_exactly(joint: JointProbabilities, cap: float):
     """Belief passes iff every row's exact posterior is within the cap, up to rounding."""
-    rows = integer_rows(moments)
+    rows = integer_rows(joint)
     shares = [Fraction(b, b + d) for _, _, b, d in rows if b + d]
     largest = max(shares, default=Fraction(0))
-    if passes(moments, BeliefBound(cap))[0]:
+    if passes(joint, BeliefBound(cap))[0]:
         assert largest <= Fraction(cap)
     else:
         odds = Fraction(cap) / (1 - Fraction(cap))
         assert any(b > odds * d * (1 - Fraction(1, 10**12)) for _, _, b, d in rows)
-    bound = Fraction(largest_belief(moments))
+    bound = Fraction(largest_belief(joint))
     assert largest <= bound <= largest * (1 + Fraction(1, 10**12)) + Fraction(1, 2**1000)
     priors = [Fraction(a, a + c) for a, c, _, _ in rows]
-    assert max(priors) <= Fraction(EveryMixture().prior_belief(moments)) <= 1
+    assert max(priors) <= Fraction(EveryMixture().prior_belief(joint)) <= 1
 
 
 def test_doubt_fails_a_belief():
@@ -184,9 +180,9 @@ def test_coarse_rows_agree_in_both_directions():
     """Ties, zeros, certain and impossible events: the two directions make the plain verdict."""
     rng = np.random.default_rng(0)
     for _ in range(200):
-        moments = coarse(rng, int(rng.integers(1, 6)))
+        joint = coarse(rng, int(rng.integers(1, 6)))
         bound = float(rng.choice([0.0, 0.5, math.log(2), 2.0]))
-        apart = passes(moments, OddsBound(bound, math.inf)) & passes(
-            moments, OddsBound(math.inf, bound)
+        apart = passes(joint, OddsBound(bound, math.inf)) & passes(
+            joint, OddsBound(math.inf, bound)
         )
-        assert apart == passes(moments, bound)
+        assert apart == passes(joint, bound)

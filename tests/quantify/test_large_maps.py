@@ -35,7 +35,7 @@ def quantified(side: int, model: MarkovModel) -> Quantifier:
 
 
 def peak_of_a_stream(side: int) -> float:
-    """Peak of what eight releases and their moments allocate, beyond the model."""
+    """Peak of what eight releases and their joint probabilities allocate, beyond the model."""
     model = MarkovModel.gaussian(square(side), sigma=1.0, reach=3.0)
     tracemalloc.start()
     quantified(side, model).joint_probabilities()
@@ -54,14 +54,14 @@ def test_memory_grows_with_the_cells_and_not_with_their_square():
 
 @pytest.mark.parametrize("form", ["sparse", "separable"])
 def test_forty_thousand_cells(form):
-    """A map of 40,000 cells gives moments of every first cell that add up to Pr(releases)."""
+    """A map of 40,000 cells: the joint probabilities of all first cells add up to Pr(releases)."""
     side = 200
     model = MarkovModel.gaussian(
         square(side), sigma=2.0, **({"reach": 4.0} if form == "sparse" else {})
     )
     q = quantified(side, model)
-    moments = q.joint_probabilities()
-    assert moments.rows == side * side
+    joint = q.joint_probabilities()
+    assert joint.rows == side * side
     # The same likelihood of everything, by one row forward from a few starts.
     starts = [0, 5 * side + 5, side * side - 1]
     known = Quantifier(model, presence([2 * side], [3]), StartsIn(starts), method="forward")
@@ -71,8 +71,8 @@ def test_forty_thousand_cells(form):
     for row, start in enumerate(starts):
         together = math.log(few.event[row] + few.complement[row])
         together += few.exponent[row] * math.log(2.0)
-        apart = math.log(moments.event[start] + moments.complement[start])
-        apart += moments.exponent[start] * math.log(2.0)
+        apart = math.log(joint.event[start] + joint.complement[start])
+        apart += joint.exponent[start] * math.log(2.0)
         assert together == pytest.approx(apart, rel=ROUNDING)
 
 

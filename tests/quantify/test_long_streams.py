@@ -76,17 +76,17 @@ def test_ten_thousand_steps_neither_underflow_nor_drift(method, long_stream):
     q = Quantifier(MarkovModel(line(4), long_stream.matrix), event, method=method)
     for column in long_stream.columns:
         q.observe(column)
-    moments = q.joint_probabilities()
-    assert moments.relative_error < LONG_STREAM_GAMMA
-    assert moments.absolute_error == 0.0
-    assert moments.exponent.max() < -LONG
+    joint = q.joint_probabilities()
+    assert joint.relative_error < LONG_STREAM_GAMMA
+    assert joint.absolute_error == 0.0
+    assert joint.exponent.max() < -LONG
     with mpmath.workdps(60):
         for start, true in enumerate(long_stream.exact):
             for mantissa, exact in zip(
-                (moments.event[start], moments.complement[start]), true, strict=True
+                (joint.event[start], joint.complement[start]), true, strict=True
             ):
-                got = mpmath.ldexp(mpmath.mpf(float(mantissa)), int(moments.exponent[start]))
-                assert abs(got - exact) <= mpmath.mpf(moments.relative_error) * exact
+                got = mpmath.ldexp(mpmath.mpf(float(mantissa)), int(joint.exponent[start]))
+                assert abs(got - exact) <= mpmath.mpf(joint.relative_error) * exact
 
 
 @pytest.mark.parametrize("method", ["forward", "replay"])
@@ -97,21 +97,21 @@ def test_rows_that_releases_all_but_exclude_stay_accurate(method):
     q = Quantifier(MarkovModel(line(3), matrix), at([1], 30), method=method)
     for _ in range(40):
         q.observe(column)
-    moments = q.joint_probabilities()
-    assert moments.absolute_error == 0.0
+    joint = q.joint_probabilities()
+    assert joint.absolute_error == 0.0
     # From cell 1 nobody leaves: Pr(o) = column[1]**40 and the event is certain.
     exact = Fraction(column[1]) ** 40
-    got = Fraction(float(moments.event[1])) * Fraction(2) ** int(moments.exponent[1])
-    assert abs(got - exact) <= Fraction(moments.relative_error) * exact
-    assert moments.complement[1] == 0.0
+    got = Fraction(float(joint.event[1])) * Fraction(2) ** int(joint.exponent[1])
+    assert abs(got - exact) <= Fraction(joint.relative_error) * exact
+    assert joint.complement[1] == 0.0
     # From cell 0 nobody reaches cell 2, so that the paths are few: leave at step k or stay.
     e0, e1, half = Fraction(1), Fraction(column[1]), Fraction(1, 2)
     leave = [half**k * e0**k * e1 ** (40 - k) for k in range(1, 40)]
     event = sum(leave[:30])
     complement = sum(leave[30:]) + half**39 * e0**40
-    for mantissa, exact in ((moments.event[0], event), (moments.complement[0], complement)):
-        got = Fraction(float(mantissa)) * Fraction(2) ** int(moments.exponent[0])
-        assert abs(got - exact) <= Fraction(moments.relative_error) * exact
+    for mantissa, exact in ((joint.event[0], event), (joint.complement[0], complement)):
+        got = Fraction(float(mantissa)) * Fraction(2) ** int(joint.exponent[0])
+        assert abs(got - exact) <= Fraction(joint.relative_error) * exact
 
 
 @pytest.mark.parametrize("method", ["forward", "replay"])
@@ -132,14 +132,14 @@ def test_products_of_tiny_factors_survive(method, kind):
     q = Quantifier(model, at([3], 2), method=method)
     q.observe([1.0, 0.0, 0.0, 0.0])
     q.observe([0.0, 0.0, 0.0, 1.0])
-    moments = q.joint_probabilities()
+    joint = q.joint_probabilities()
     exact = weight * Fraction(tiny) ** 2
     stays = weight * 1 + (1 - weight)
     for row in range(4):
-        got = Fraction(float(moments.event[row])) * Fraction(2) ** int(moments.exponent[row])
+        got = Fraction(float(joint.event[row])) * Fraction(2) ** int(joint.exponent[row])
         true = exact * stays if row == 0 else 0
-        assert abs(got - true) <= Fraction(moments.relative_error) * true
-    assert moments.exponent[0] < -1900
+        assert abs(got - true) <= Fraction(joint.relative_error) * true
+    assert joint.exponent[0] < -1900
 
 
 def test_underflow_of_prior_probabilities_is_stated():
@@ -148,9 +148,9 @@ def test_underflow_of_prior_probabilities_is_stated():
     matrix = [[1.0, tiny, 0.0], [0.0, 1.0, tiny], [0.0, 0.0, 1.0]]
     q = Quantifier(MarkovModel(line(3), matrix), at([2], 2))
     q.observe([0.5, 0.25, 0.25])
-    moments = q.joint_probabilities()
-    assert moments.prior_event[0] == 0.0
-    assert 0.0 < moments.absolute_error < 1e-300
+    joint = q.joint_probabilities()
+    assert joint.prior_event[0] == 0.0
+    assert 0.0 < joint.absolute_error < 1e-300
     near = Quantifier(MarkovModel(line(3), matrix), at([1], 1))
     near.observe([0.5, 0.25, 0.25])
     assert near.joint_probabilities().absolute_error == 0.0
@@ -165,9 +165,9 @@ def test_more_than_the_floats_range_between_event_and_negation_is_stated():
     for _ in range(2):
         q_never_mixes.observe([1.0, 1e-200])
     assert q.joint_probabilities().absolute_error == 0.0
-    moments = q_never_mixes.joint_probabilities()
-    assert moments.complement[0] == 0.0
-    assert 0.0 < moments.absolute_error <= 2.0**-1074
+    joint = q_never_mixes.joint_probabilities()
+    assert joint.complement[0] == 0.0
+    assert 0.0 < joint.absolute_error <= 2.0**-1074
 
 
 def test_scaled_rows_hold_the_invariant_through_wild_factors():

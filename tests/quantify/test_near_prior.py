@@ -77,11 +77,11 @@ def check_direction(
 
 
 def check_leakage(
-    moments: JointProbabilities, weights: np.ndarray, factor: float, *, sharp: bool = True
+    joint: JointProbabilities, weights: np.ndarray, factor: float, *, sharp: bool = True
 ) -> None:
     """Both directions against all edges, and a worst prior that lies in the box and comes close."""
-    found = near_leakage(moments, weights, factor)
-    rows = integer_rows(moments)
+    found = near_leakage(joint, weights, factor)
+    rows = integer_rows(joint)
     exact = [Fraction(float(w)) for w in weights]
     if not found.worst_rows:
         assert found.value == 0.0
@@ -110,8 +110,8 @@ def test_leakage_is_exact_on_every_edge(family, factor):
     rng = np.random.default_rng([len(family), int(factor)])
     for _ in range(12):
         count = int(rng.integers(1, 6))
-        moments = FAMILIES[family](rng, count)
-        check_leakage(moments, rng.dirichlet(np.full(count, 0.7)) + 1e-9, factor)
+        joint = FAMILIES[family](rng, count)
+        check_leakage(joint, rng.dirichlet(np.full(count, 0.7)) + 1e-9, factor)
 
 
 @examples(150)
@@ -120,20 +120,20 @@ def test_leakage_is_exact_on_every_edge(family, factor):
     st.sampled_from(FACTORS),
     st.lists(st.sampled_from([1.0, 0.3, 1e-5, 1e-200]), min_size=4, max_size=4),
 )
-def test_hostile_numbers_are_judged_exactly(moments, factor, weights):
+def test_hostile_numbers_are_judged_exactly(joint, factor, weights):
     """Numbers down to 2**-950, exponents of thousands, weights of 1e-200."""
     sharp = factor <= SHARP_FACTOR
-    check_leakage(moments, np.array(weights[: moments.rows]), factor, sharp=sharp)
+    check_leakage(joint, np.array(weights[: joint.rows]), factor, sharp=sharp)
 
 
 def test_a_million_times_around_a_prior_the_bound_is_sharp():
     """The releases speak for the event alone: against it there is nothing, and 0 is reported."""
-    moments = two_answers(
+    joint = two_answers(
         np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 1.0]),
         np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0]), np.zeros(3, dtype=np.int64), 0.0, 0.0,
     )  # fmt: skip
     weights = np.array([1.0, 1e-5, 1.0])
-    check_leakage(moments, weights, 1e6)
+    check_leakage(joint, weights, 1e6)
 
 
 @examples(200)
@@ -148,9 +148,9 @@ def test_verdicts_flip_at_the_supremum(seed, family, factor, away, direction):
     """A True is exact on every edge; a False 1e-7 away from the bound is no rounding."""
     rng = np.random.default_rng(seed)
     count = int(rng.integers(1, 5))
-    moments = FAMILIES[family](rng, count)
+    joint = FAMILIES[family](rng, count)
     weights = rng.dirichlet(np.ones(count)) + 1e-6
-    found = near_leakage(moments, weights, factor)
+    found = near_leakage(joint, weights, factor)
     value = {"both": found.value, "up": found.for_event, "down": found.against_event}[direction]
     if not -30.0 < value < 600.0 or not found.worst_rows or abs(away) < slack(count, factor):
         return
@@ -160,9 +160,9 @@ def test_verdicts_flip_at_the_supremum(seed, family, factor, away, direction):
         "up": OddsBound(bound, math.inf),
         "down": OddsBound(math.inf, bound),
     }[direction]
-    verdict = bool(near_passes(moments, weights, factor, guarantee)[0])
+    verdict = bool(near_passes(joint, weights, factor, guarantee)[0])
     assert verdict == (bound > value)
-    rows, exact = integer_rows(moments), [Fraction(float(w)) for w in weights]
+    rows, exact = integer_rows(joint), [Fraction(float(w)) for w in weights]
     sides = [rows] * (direction != "down") + [reversed_rows(rows)] * (direction != "up")
     if verdict:
         assert not any(near_exceed(s, exact, Fraction(factor), exact_exp(bound, 1)) for s in sides)
@@ -175,16 +175,16 @@ def test_verdicts_flip_at_the_supremum(seed, family, factor, away, direction):
     st.lists(st.sampled_from([1.0, 0.3, 1e-5]), min_size=4, max_size=4),
     st.floats(1e-6, 1.0 - 1e-6),
 )
-def test_beliefs_are_one_signed_sum(moments, factor, weights, cap):
+def test_beliefs_are_one_signed_sum(joint, factor, weights, cap):
     """The largest belief and the verdict of a cap against every vertex of the box."""
-    given_weights = np.array(weights[: moments.rows])
+    given_weights = np.array(weights[: joint.rows])
     exact = [Fraction(float(w)) for w in given_weights]
-    odds = near_odds(integer_rows(moments), exact, Fraction(factor))
-    bound = Fraction(float(near_beliefs(moments, given_weights, factor)[0]))
-    passed = bool(near_passes(moments, given_weights, factor, BeliefBound(cap))[0])
+    odds = near_odds(integer_rows(joint), exact, Fraction(factor))
+    bound = Fraction(float(near_beliefs(joint, given_weights, factor)[0]))
+    passed = bool(near_passes(joint, given_weights, factor, BeliefBound(cap))[0])
     if odds is None:  # no prior leaves room for the negation
         assert bound in (0, 1)
-        if moments.event.any():
+        if joint.event.any():
             assert bound == 1
             assert not passed
         return
@@ -345,7 +345,7 @@ def test_several_models_share_one_prior_or_have_a_joint_one():
 
 
 def test_rounding_counts_against_the_guarantee():
-    """A relative error of the moments widens the report and fails what it leaves open."""
+    """A relative error of joint probabilities widens the report and fails what it leaves open."""
     rng = np.random.default_rng(5)
     exact = smooth(rng, 30, 0.5)
     weights = rng.dirichlet(np.ones(30))
@@ -372,15 +372,15 @@ def test_rounding_counts_against_the_guarantee():
 def test_many_rows_are_decided_close_to_the_bound(family, factor):
     """On 300 rows the verdict flips within SLACK of the leakage, and random priors stay below."""
     rng = np.random.default_rng(7)
-    moments = FAMILIES[family](rng, 300)
+    joint = FAMILIES[family](rng, 300)
     weights = rng.dirichlet(np.ones(300))
-    found = near_leakage(moments, weights, factor)
-    assert near_passes(moments, weights, factor, found.value + SLACK)[0]
-    assert not near_passes(moments, weights, factor, found.value - SLACK)[0]
-    b = moments.event * np.exp2(moments.exponent.astype(float))
-    d = moments.complement * np.exp2(moments.exponent.astype(float))
+    found = near_leakage(joint, weights, factor)
+    assert near_passes(joint, weights, factor, found.value + SLACK)[0]
+    assert not near_passes(joint, weights, factor, found.value - SLACK)[0]
+    b = joint.event * np.exp2(joint.exponent.astype(float))
+    d = joint.complement * np.exp2(joint.exponent.astype(float))
     w = weights * factor ** rng.choice([0.0, 1.0], size=(500, 300))
-    logs = np.log((w @ b) * (w @ moments.prior_complement) / ((w @ moments.prior_event) * (w @ d)))
+    logs = np.log((w @ b) * (w @ joint.prior_complement) / ((w @ joint.prior_event) * (w @ d)))
     assert logs.max() <= found.for_event + 1e-12
     assert -logs.min() <= found.against_event + 1e-12
 

@@ -73,8 +73,8 @@ def test_joint_probability_of_a_pattern_equals_the_naive_algorithm(method):
         [[Fraction(float(x)) for x in column] for column in columns],
         regions,
     )
-    moments = q.joint_probabilities()
-    joint = float(moments.event[0]) * 2.0 ** float(moments.exponent[0])
+    found = q.joint_probabilities()
+    joint = float(found.event[0]) * 2.0 ** float(found.exponent[0])
     assert joint == pytest.approx(float(exact), rel=NAIVE_ROUNDING)
 
 

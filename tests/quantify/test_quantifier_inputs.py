@@ -241,9 +241,9 @@ def test_candidates_are_checked_and_zero_columns_allowed(model, method):
             q.candidate_joint(bad)
         with pytest.raises(InvalidParameter, match="likelihoods"):
             q.leakage_if(bad)
-    moments = q.candidate_joint(np.zeros((3, 2)))
-    assert not moments.event.any()
-    assert not moments.complement.any()
+    joint = q.candidate_joint(np.zeros((3, 2)))
+    assert not joint.event.any()
+    assert not joint.complement.any()
     assert q.passes(np.zeros((3, 1)), 0.1).tolist() == [True]
     assert q.step == 1
 

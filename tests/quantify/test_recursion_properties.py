@@ -29,15 +29,15 @@ def observed(q: Quantifier, columns: list[list[float] | None]) -> Quantifier:
     return q
 
 
-def plain(moments: JointProbabilities) -> np.ndarray:
+def plain(joint: JointProbabilities) -> np.ndarray:
     """(4, rows) a, ā, b, d as plain floats: these streams are short."""
-    scale = np.ldexp(1.0, moments.exponent)
+    scale = np.ldexp(1.0, joint.exponent)
     return np.stack(
         [
-            moments.prior_event,
-            moments.prior_complement,
-            moments.event * scale,
-            moments.complement * scale,
+            joint.prior_event,
+            joint.prior_complement,
+            joint.event * scale,
+            joint.complement * scale,
         ]
     )
 

@@ -83,17 +83,17 @@ def test_candidates_equal_observing_them(method, data):
     candidates = data.draw(
         st.lists(likelihoods(size).filter(lambda c: c is not None), min_size=1, max_size=3)
     )
-    moments = q.candidate_joint(np.array(candidates).T)
-    assert moments.candidates == len(candidates)
+    joint = q.candidate_joint(np.array(candidates).T)
+    assert joint.candidates == len(candidates)
     for k, candidate in enumerate(candidates):
         one = two_answers(
-            moments.prior_event,
-            moments.prior_complement,
-            moments.event[:, k],
-            moments.complement[:, k],
-            moments.exponent,
-            moments.relative_error,
-            moments.absolute_error,
+            joint.prior_event,
+            joint.prior_complement,
+            joint.event[:, k],
+            joint.complement[:, k],
+            joint.exponent,
+            joint.relative_error,
+            joint.absolute_error,
         )
         assert_within_bound(one, oracle(model, event, [*columns, candidate]))
     assert q.step == len(columns)
@@ -193,10 +193,10 @@ def test_constant_events_have_exact_priors():
         for q, a in ((always, 1.0), (never, 0.0)):
             q.observe([0.5, 0.25, 0.0])
             q.observe([0.5, 0.25, 0.0])
-            moments = q.joint_probabilities()
-            assert moments.prior_event.tolist() == [a] * 3
-            assert moments.prior_complement.tolist() == [1.0 - a] * 3
+            joint = q.joint_probabilities()
+            assert joint.prior_event.tolist() == [a] * 3
+            assert joint.prior_complement.tolist() == [1.0 - a] * 3
             assert q.posterior([0.5, 0.5, 0.0]) == a
-            impossible_side = moments.complement if a else moments.event
+            impossible_side = joint.complement if a else joint.event
             assert not impossible_side.any()
             assert q.leakage().value == 0.0

@@ -76,12 +76,12 @@ def test_known_answers(name: str) -> None:
 )
 def test_nothing_to_compare_is_zero(a, c, b, d) -> None:
     """No prior compares event and negation: leakage 0, no worst prior, every verdict True."""
-    moments = exact_joint(a, c, b, d)
-    found = worst_prior_leakage(moments)
+    joint = exact_joint(a, c, b, d)
+    found = worst_prior_leakage(joint)
     assert (found.value, found.for_event, found.against_event) == (0.0, 0.0, 0.0)
     assert found.worst_rows == {}
-    assert leakages(moments).tolist() == [0.0]
-    assert passes(moments, 0.0).tolist() == [True]
+    assert leakages(joint).tolist() == [0.0]
+    assert passes(joint, 0.0).tolist() == [True]
 
 
 def test_rows_a_hundred_thousand_binary_orders_apart() -> None:
@@ -99,15 +99,15 @@ def test_rows_a_hundred_thousand_binary_orders_apart() -> None:
 def test_common_scales_do_not_matter() -> None:
     """A common exponent, and a power of two on all likelihoods, change nothing."""
     rng = np.random.default_rng(1)
-    moments = smooth(rng, 30, 1.0)
+    joint = smooth(rng, 30, 1.0)
     shifted = exact_joint(
-        moments.prior_event,
-        moments.prior_complement,
-        moments.event * 2.0**-40,
-        moments.complement * 2.0**-40,
-        moments.exponent - 54_321,
+        joint.prior_event,
+        joint.prior_complement,
+        joint.event * 2.0**-40,
+        joint.complement * 2.0**-40,
+        joint.exponent - 54_321,
     )
-    assert leakages(shifted) == leakages(moments)
+    assert leakages(shifted) == leakages(joint)
 
 
 def test_excluded_rows_have_no_scale() -> None:
@@ -127,15 +127,15 @@ def test_columns_equal_single_calls() -> None:
     b, d = a[:, None] * factors[0], (1 - a)[:, None] * factors[1]
     b[:, 3] = d[:, 3] = 0.0
     exponent = rng.integers(-500, 500, n)
-    moments = two_answers(a, 1 - a, b, d, exponent, 1e-13, 0.0)
+    joint = two_answers(a, 1 - a, b, d, exponent, 1e-13, 0.0)
     single = [two_answers(a, 1 - a, b[:, j], d[:, j], exponent, 1e-13, 0.0) for j in range(k)]
-    values = leakages(moments)
+    values = leakages(joint)
     whole = [worst_prior_leakage(m) for m in single]
     assert values.tolist() == [found.value for found in whole]
     both = [(found.for_event, found.against_event) for found in whole]
     assert [worst_directions(m) for m in single] == both
     epsilon = float(np.median(values))
-    verdicts = passes(moments, epsilon)
+    verdicts = passes(joint, epsilon)
     assert verdicts.tolist() == [bool(passes(m, epsilon)[0]) for m in single]
     assert 0 < verdicts.sum() < k
     assert values[3] == 0.0
@@ -144,21 +144,21 @@ def test_columns_equal_single_calls() -> None:
 def test_order_of_rows_does_not_matter() -> None:
     """Renumbering the cells renumbers the worst prior and moves the value by rounding only."""
     rng = np.random.default_rng(4)
-    for moments in (smooth(rng, 50, 1.0), far_apart(rng, 50)):
+    for joint in (smooth(rng, 50, 1.0), far_apart(rng, 50)):
         order = rng.permutation(50)
         permuted = exact_joint(
             *(
                 x[order]
                 for x in (
-                    moments.prior_event,
-                    moments.prior_complement,
-                    moments.event,
-                    moments.complement,
-                    moments.exponent,
+                    joint.prior_event,
+                    joint.prior_complement,
+                    joint.event,
+                    joint.complement,
+                    joint.exponent,
                 )
             )
         )
-        found, other = worst_prior_leakage(moments), worst_prior_leakage(permuted)
+        found, other = worst_prior_leakage(joint), worst_prior_leakage(permuted)
         assert found.value == pytest.approx(other.value, abs=SLACK / 10)
         assert set(found.worst_rows) == {int(order[row]) for row in other.worst_rows}
 
@@ -167,10 +167,10 @@ def test_one_side_of_many_levels() -> None:
     """Rows tied along a whole range of levels end in a verdict, not in endless halving."""
     levels = np.linspace(-3.0, 3.0, 200)
     a = 1.0 / (1.0 + np.exp(levels))
-    moments = exact_joint(a, 1 - a, a * np.exp(0.3), (1 - a) * np.exp(-0.2))
-    assert leakages(moments)[0] == pytest.approx(0.5, abs=SLACK)
-    assert passes(moments, 0.5 + SLACK)[0]
-    assert not passes(moments, 0.5 - SLACK)[0]
+    joint = exact_joint(a, 1 - a, a * np.exp(0.3), (1 - a) * np.exp(-0.2))
+    assert leakages(joint)[0] == pytest.approx(0.5, abs=SLACK)
+    assert passes(joint, 0.5 + SLACK)[0]
+    assert not passes(joint, 0.5 - SLACK)[0]
 
 
 def test_every_level_is_tight() -> None:
@@ -184,27 +184,27 @@ def test_every_level_is_tight() -> None:
     share = np.concatenate([np.full(300, 0.5), np.full(300, 1.5)])
     v = np.concatenate([levels, levels])
     d = np.ones(600)
-    moments = exact_joint(d * v**2 / r, share * d * v, (2.0 - share) * d * v, d)
-    found = worst_prior_leakage(moments)
+    joint = exact_joint(d * v**2 / r, share * d * v, (2.0 - share) * d * v, d)
+    found = worst_prior_leakage(joint)
     assert math.log(r) <= found.for_event <= math.log(r) + SLACK
-    assert not passes(moments, math.log(r) - SLACK)[0]
+    assert not passes(joint, math.log(r) - SLACK)[0]
 
 
 @pytest.mark.parametrize(("relative", "absolute"), [(0.5, 0.0), (math.inf, 0.0), (0.0, math.inf)])
 def test_useless_error_bounds_are_doubt(relative: float, absolute: float) -> None:
     """When the stored numbers guarantee nothing, nothing is guaranteed."""
-    moments = two_answers(*(np.array([0.5]) for _ in range(4)), np.array([0]), relative, absolute)
-    found = worst_prior_leakage(moments)
+    joint = two_answers(*(np.array([0.5]) for _ in range(4)), np.array([0]), relative, absolute)
+    found = worst_prior_leakage(joint)
     assert (found.value, found.for_event, found.against_event) == (math.inf,) * 3
-    assert leakages(moments).tolist() == [math.inf]
-    assert worst_directions(moments) == (math.inf, math.inf)
-    assert passes(moments, 600.0).tolist() == [False]
+    assert leakages(joint).tolist() == [math.inf]
+    assert worst_directions(joint) == (math.inf, math.inf)
+    assert passes(joint, 600.0).tolist() == [False]
 
 
 def test_infinite_epsilon_passes_anything() -> None:
     """No ratio is above infinity."""
-    moments = exact_joint([0.5], [0.5], [0.5], [0.0])
-    assert passes(moments, math.inf).tolist() == [True]
+    joint = exact_joint([0.5], [0.5], [0.5], [0.0])
+    assert passes(joint, math.inf).tolist() == [True]
 
 
 @pytest.mark.parametrize("epsilon", [-0.1, math.nan])
@@ -228,13 +228,11 @@ def test_refusals_say_what_is_wrong() -> None:
 
 def test_inputs_are_not_changed() -> None:
     """The search sorts copies, never the caller's numbers."""
-    moments = smooth(np.random.default_rng(6), 60, 1.0)
-    before = [np.array(x) for x in (moments.event, moments.complement, moments.exponent)]
-    worst_prior_leakage(moments)
-    passes(moments, 1.0)
-    for kept, now in zip(
-        before, (moments.event, moments.complement, moments.exponent), strict=True
-    ):
+    joint = smooth(np.random.default_rng(6), 60, 1.0)
+    before = [np.array(x) for x in (joint.event, joint.complement, joint.exponent)]
+    worst_prior_leakage(joint)
+    passes(joint, 1.0)
+    for kept, now in zip(before, (joint.event, joint.complement, joint.exponent), strict=True):
         assert (kept == now).all()
 
 

@@ -69,12 +69,12 @@ def check_direction(reported: float, rows: list) -> None:
         assert pairs_exceed(rows, exponential(reported - SLACK, -1))
 
 
-def check(moments: JointProbabilities) -> None:
+def check(joint: JointProbabilities) -> None:
     """Both directions, the batch, and verdicts on both sides of the threshold."""
-    rows = integer_rows(moments)
+    rows = integer_rows(joint)
     comparable = any(pairs_exceed(r, Fraction(0)) for r in (rows, reversed_rows(rows)))
-    found = worst_prior_leakage(moments)
-    assert leakages(moments).tolist() == [found.value]
+    found = worst_prior_leakage(joint)
+    assert leakages(joint).tolist() == [found.value]
     if not comparable:
         assert (found.value, found.worst_rows) == (0.0, {})
         return
@@ -82,10 +82,10 @@ def check(moments: JointProbabilities) -> None:
     check_direction(found.against_event, reversed_rows(rows))
     assert found.value == max(found.for_event, found.against_event)
     if found.value == math.inf:
-        assert not passes(moments, HIGHEST_LOG)[0]
+        assert not passes(joint, HIGHEST_LOG)[0]
     elif found.value > 2 * SLACK:
-        assert passes(moments, found.value + SLACK)[0]
-        assert not passes(moments, found.value - 2 * SLACK)[0]
+        assert passes(joint, found.value + SLACK)[0]
+        assert not passes(joint, found.value - 2 * SLACK)[0]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -139,21 +139,21 @@ def test_the_supremum_of_one_row_is_that_of_the_kernels() -> None:
 
 @examples(250)
 @given(hostile_joint())
-def test_hostile_dynamic_range(moments: JointProbabilities) -> None:
+def test_hostile_dynamic_range(joint: JointProbabilities) -> None:
     """Zeros, 2**-950 and exponents thousands apart in one problem change nothing."""
-    check(moments)
+    check(joint)
 
 
 @examples(150)
 @given(hostile_joint(), st.floats(0.0, 5.0))
 def test_never_passes_where_fractions_say_violated(
-    moments: JointProbabilities, epsilon: float
+    joint: JointProbabilities, epsilon: float
 ) -> None:
     """A verdict of True is never given where exact arithmetic finds a prior above e^epsilon."""
-    rows = integer_rows(moments)
+    rows = integer_rows(joint)
     at_least_e = exponential(epsilon, 1)
     violated = pairs_exceed(rows, at_least_e) or pairs_exceed(reversed_rows(rows), at_least_e)
-    if passes(moments, epsilon)[0]:
+    if passes(joint, epsilon)[0]:
         assert not violated
 
 
@@ -161,12 +161,12 @@ def test_thresholds_within_a_billionth() -> None:
     """For rational suprema known exactly, the verdict flips within 1e-9 of the threshold."""
     rng = np.random.default_rng(5)
     for _ in range(400):
-        moments = smooth(rng, int(rng.integers(2, 5)), float(rng.choice([0.1, 1.0])))
-        rows = integer_rows(moments)
+        joint = smooth(rng, int(rng.integers(2, 5)), float(rng.choice([0.1, 1.0])))
+        rows = integer_rows(joint)
         suprema = [supremum(rows), supremum(reversed_rows(rows))]
         threshold = max(log_fraction(above) for _, above in suprema)
-        assert passes(moments, threshold + 1e-9)[0]
-        assert not passes(moments, threshold - 1e-9)[0]
+        assert passes(joint, threshold + 1e-9)[0]
+        assert not passes(joint, threshold - 1e-9)[0]
 
 
 def test_two_cells_are_enough() -> None:
@@ -174,8 +174,8 @@ def test_two_cells_are_enough() -> None:
     rng = np.random.default_rng(11)
     decided = 0
     for k in range(120):
-        moments = coarse(rng, 4) if k % 2 else smooth(rng, 4, 1.0)
-        rows = integer_rows(moments)
+        joint = coarse(rng, 4) if k % 2 else smooth(rng, 4, 1.0)
+        rows = integer_rows(joint)
         exact = supremum(rows)
         if exact is None or exact == math.inf:
             assert (
@@ -194,9 +194,9 @@ def test_no_prior_beats_the_report() -> None:
     """Random priors on any number of cells never exceed the reported leakage."""
     rng = np.random.default_rng(3)
     for _ in range(100):
-        moments = smooth(rng, 6, 1.0)
-        rows = integer_rows(moments)
-        found = worst_prior_leakage(moments)
+        joint = smooth(rng, 6, 1.0)
+        rows = integer_rows(joint)
+        found = worst_prior_leakage(joint)
         for weights in rng.dirichlet(np.full(6, 0.3), size=20):
             exact = ratio(rows, {i: Fraction(float(w)) for i, w in enumerate(weights)})
             assert -found.against_event - LOG_ERROR <= log_fraction(exact)
@@ -212,18 +212,18 @@ def test_larger_maps_agree_with_exact_arithmetic() -> None:
 
 @examples(100)
 @given(hostile_joint())
-def test_reversed_event_gives_the_same_value(moments: JointProbabilities) -> None:
+def test_reversed_event_gives_the_same_value(joint: JointProbabilities) -> None:
     """Exchanging the event and its negation exchanges the directions, to the bit."""
     reverse = two_answers(
-        moments.prior_complement,
-        moments.prior_event,
-        moments.complement,
-        moments.event,
-        moments.exponent,
+        joint.prior_complement,
+        joint.prior_event,
+        joint.complement,
+        joint.event,
+        joint.exponent,
         0.0,
         0.0,
     )
-    found, other = worst_prior_leakage(moments), worst_prior_leakage(reverse)
+    found, other = worst_prior_leakage(joint), worst_prior_leakage(reverse)
     assert found.value == other.value
     assert (found.for_event, found.against_event) == (other.against_event, other.for_event)
 
@@ -233,8 +233,8 @@ def test_worst_prior_comes_close_to_the_value(family: str) -> None:
     """The prior that is reported has the leakage that is reported."""
     rng = np.random.default_rng(13)
     for _ in range(60):
-        moments = FAMILIES[family](rng, int(rng.integers(1, 30)))
-        found = worst_prior_leakage(moments)
+        joint = FAMILIES[family](rng, int(rng.integers(1, 30)))
+        found = worst_prior_leakage(joint)
         if not found.worst_rows:
             assert found.value == 0.0
             continue
@@ -243,7 +243,7 @@ def test_worst_prior_comes_close_to_the_value(family: str) -> None:
         weights = {row: Fraction(weight) for row, weight in found.worst_rows.items()}
         if min(weights.values()) < Fraction(1, 2**1060):
             continue  # the weights that are meant are below the smallest doubles
-        rows = integer_rows(moments)
+        rows = integer_rows(joint)
         if found.against_event > found.for_event:
             rows = reversed_rows(rows)
         exact = ratio(rows, weights)

@@ -1,4 +1,4 @@
-"""The worst prior on the moments of real models: releases of a planar Laplace on a small map."""
+"""The worst prior on real models: releases of a planar Laplace on a small map."""
 
 import math
 from fractions import Fraction
@@ -32,10 +32,10 @@ def released(sigma: float, alpha: float, **adversary: object) -> Quantifier:
 @pytest.mark.parametrize("alpha", [0.05, 0.5, 2.0])
 def test_the_search_is_exact_on_models(sigma: float, alpha: float) -> None:
     """On the numbers of a model the search brackets the exact supremum from above."""
-    moments = released(sigma, alpha).joint_probabilities()
-    rows = integer_rows(moments)
-    allowed = SLACK + 8.1 * moments.relative_error
-    value = float(leakages(moments)[0])
+    joint = released(sigma, alpha).joint_probabilities()
+    rows = integer_rows(joint)
+    allowed = SLACK + 8.1 * joint.relative_error
+    value = float(leakages(joint)[0])
     above, below = (
         any(
             pairs_exceed(r, Fraction(math.exp(log)) * (1 + sign * EXP_ERROR))
@@ -45,8 +45,8 @@ def test_the_search_is_exact_on_models(sigma: float, alpha: float) -> None:
     )
     assert not above
     assert below
-    assert passes(moments, value + allowed)[0]
-    assert not passes(moments, value - allowed)[0]
+    assert passes(joint, value + allowed)[0]
+    assert not passes(joint, value - allowed)[0]
 
 
 def test_weaker_adversaries_learn_less() -> None:

@@ -61,7 +61,7 @@ def trajectories(
     return found
 
 
-def moments(
+def joint_of(
     matrix: list[list[Fraction]], event: Event, columns: Sequence[Column | None]
 ) -> JointProbabilities:
     """(a, ā, b, d) for each first cell, by walking every trajectory; None is silence."""

@@ -11,8 +11,8 @@ from tests.release.exact_stream import (
     exact_rows,
     exceeds,
     exceeds_on_a_lattice,
+    joint_of,
     leakage,
-    moments,
 )
 from tests.release.small_streams import EVENTS, LINE, MATRIX, WALK, begin, histories
 
@@ -59,7 +59,7 @@ def test_no_history_exceeds_epsilon(name: str, mech: Mechanism) -> None:
     matrix = exact_matrix(MATRIX)
     walked = 0
     for state, columns in histories(start([event], mech, [epsilon]), [], STEPS):
-        rows = moments(matrix, event, columns)
+        rows = joint_of(matrix, event, columns)
         assert not exceeds(rows, bound)
         assert not exceeds_on_a_lattice(rows, bound)
         assert state.leakage[0] <= epsilon
@@ -79,7 +79,7 @@ def test_several_events_each_within_their_own_epsilon(pace: float) -> None:
     first = start(events, PlanarLaplace(LINE, 2.0), epsilons, Certified(pace=pace, guess=False))
     for state, columns in histories(first, [], STEPS):
         for event, epsilon, reported in zip(events, epsilons, state.leakage, strict=True):
-            rows = moments(matrix, event, columns)
+            rows = joint_of(matrix, event, columns)
             assert not exceeds(rows, below_exp(epsilon))
             assert reported == pytest.approx(leakage(rows), abs=LEAKAGE_TOLERANCE)
 
@@ -92,7 +92,7 @@ def test_every_guarded_model_is_kept() -> None:
     first = begin(models, event, PlanarLaplace(LINE, 2.0), epsilon, "certified")
     matrices = [exact_matrix(MATRIX), exact_matrix(other)]
     for state, columns in histories(first, [], 2):
-        alone = [moments(matrix, event, columns) for matrix in matrices]
+        alone = [joint_of(matrix, event, columns) for matrix in matrices]
         together = leakage([*alone[0], *alone[1]])
         assert max(leakage(rows) for rows in alone) <= together <= epsilon
         assert state.leakage[0] == pytest.approx(together, abs=LEAKAGE_TOLERANCE)
@@ -104,7 +104,7 @@ def test_the_enumeration_finds_a_broken_calibrator() -> None:
     matrix = exact_matrix(MATRIX)
     first = start([event], PlanarLaplace(LINE, 2.0), [epsilon], Uncalibrated())
     found = [
-        exceeds(moments(matrix, event, columns), below_exp(epsilon))
+        exceeds(joint_of(matrix, event, columns), below_exp(epsilon))
         for _, columns in histories(first, [], 2)
     ]
     assert any(found)
@@ -122,7 +122,7 @@ def test_the_budget_is_the_largest_of_the_ladder() -> None:
         assert 0 < place < len(ladder) - 1
         rows = exact_rows(mech.with_budget(ladder[place - 1]).emission())
         assert any(
-            exceeds(moments(matrix, event, [[row[o] for row in rows]]), below_exp(epsilon))
+            exceeds(joint_of(matrix, event, [[row[o] for row in rows]]), below_exp(epsilon))
             for o in range(3)
         )
 
@@ -140,7 +140,7 @@ def test_the_one_telling_output_among_many_is_found(telling: int) -> None:
     matrix = exact_matrix(MATRIX)
     for output in range(40):
         column = [row[output] for row in rows]
-        assert not exceeds(moments(matrix, event, [column]), below_exp(epsilon))
+        assert not exceeds(joint_of(matrix, event, [column]), below_exp(epsilon))
 
 
 def test_a_stream_at_its_bound_goes_on() -> None:
@@ -186,14 +186,14 @@ def test_random_problems_stay_within_epsilon(
     matrix, cells, steps, epsilon, alpha = problem
     event = presence(cells, steps)
     grid = Grid(rows=1, columns=3, cell_size=1.0)
-    before = moments(exact_matrix(matrix), event, [])
+    before = joint_of(exact_matrix(matrix), event, [])
     if not (any(a for a, *_ in before) and any(abar for _, abar, *_ in before)):
         with pytest.raises(InvalidParameter, match="nothing to guard"):
             start([event], PlanarLaplace(grid, alpha), [epsilon], model=MarkovModel(grid, matrix))
         return
     first = start([event], PlanarLaplace(grid, alpha), [epsilon], model=MarkovModel(grid, matrix))
     for _, columns in histories(first, [], 2):
-        assert not exceeds(moments(exact_matrix(matrix), event, columns), below_exp(epsilon))
+        assert not exceeds(joint_of(exact_matrix(matrix), event, columns), below_exp(epsilon))
 
 
 class Overclaiming(Uncalibrated):

@@ -232,7 +232,7 @@ def test_pacing_takes_its_share_of_every_guarantee() -> None:
 
 def test_a_solver_decides_about_plain_numbers_only() -> None:
     """A checker of the paper's loop is never asked about a guarantee it does not know."""
-    loop = Paper(checker=lambda moments, epsilon, seconds: True)
+    loop = Paper(checker=lambda joint, epsilon, seconds: True)
     assert stream(0.5, calibrator=loop).release(4).attempts == 1
     for guarantee in (OddsBound(0.5, 1.0), BeliefBound(0.9999)):
         with pytest.raises(InvalidParameter, match="checker"):

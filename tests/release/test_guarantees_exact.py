@@ -22,9 +22,9 @@ from tests.release.exact_stream import (
     below_exp,
     exact_matrix,
     exceeds,
+    joint_of,
     leakage,
     mixed,
-    moments,
     negated,
     speaks_for,
 )
@@ -93,7 +93,7 @@ MAY_BE_SILENT = ("certified, guessed", "optimal, scheduled", "optimal")
 def exact_quantities(
     adversary: Adversary, columns: list[list[Fraction]], model: MarkovModel = WALK
 ) -> JointProbabilities:
-    rows = moments(exact_matrix(model.transition(0).toarray()), EVENT, columns)
+    rows = joint_of(exact_matrix(model.transition(0).toarray()), EVENT, columns)
     return mixed(rows, start_distributions(model, adversary))
 
 

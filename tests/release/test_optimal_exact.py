@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.release.exact_stream import below_exp, exact_matrix, exceeds, moments
+from tests.release.exact_stream import below_exp, exact_matrix, exceeds, joint_of
 from tests.release.small_streams import EVENTS, LINE, MATRIX, MECHANISMS, WALK, begin, histories
 
 from priste import AnyPrior, Grid, KnownPrior, presence
@@ -23,7 +23,7 @@ def test_no_history_exceeds_epsilon(name: str, mech: Mechanism) -> None:
     matrix, bound = exact_matrix(MATRIX), below_exp(epsilon)
     walked = 0
     for state, columns in histories(begin(WALK, event, mech, epsilon, Optimal(pace=0.5)), [], 3):
-        assert not exceeds(moments(matrix, event, columns), bound)
+        assert not exceeds(joint_of(matrix, event, columns), bound)
         assert state.leakage[0] <= epsilon
         walked += 1
     assert walked >= 3
@@ -38,7 +38,7 @@ def test_two_events_and_two_models_are_kept() -> None:
     for _, columns in histories(first, [], 2):
         for event, epsilon in zip(events, epsilons, strict=True):
             for matrix in (exact_matrix(MATRIX), exact_matrix(other)):
-                assert not exceeds(moments(matrix, event, columns), below_exp(epsilon))
+                assert not exceeds(joint_of(matrix, event, columns), below_exp(epsilon))
 
 
 def test_outputs_that_are_not_cells_need_a_matrix() -> None:
@@ -51,7 +51,7 @@ def test_outputs_that_are_not_cells_need_a_matrix() -> None:
     for _, columns in histories(
         begin(WALK, event, mech, 0.5, Optimal(cost=costs, pace=0.5)), [], 3
     ):
-        assert not exceeds(moments(exact_matrix(MATRIX), event, columns), below_exp(0.5))
+        assert not exceeds(joint_of(exact_matrix(MATRIX), event, columns), below_exp(0.5))
     with pytest.raises(InvalidParameter, match=r"\(3, 2\)"):
         begin(WALK, event, mech, 0.5, Optimal(cost=[[1.0]]))
 

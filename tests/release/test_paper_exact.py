@@ -39,7 +39,7 @@ def independent_law(
         accepted = [
             last
             or not exact.exceeds(
-                exact.moments(matrix, event, [*past, [row[o] for row in table]]),
+                exact.joint_of(matrix, event, [*past, [row[o] for row in table]]),
                 exact.below_exp(epsilon),
             )
             for o in range(outputs)
@@ -95,7 +95,7 @@ def line_case(epsilon: float, alpha: float) -> tuple[float, float, float]:
     layers = independent_law(matrix, event, [], tables, epsilon)
 
     def leak(column: list[Fraction]) -> float:
-        return exact.leakage(exact.moments(matrix, event, [column])) if any(column) else 0.0
+        return exact.leakage(exact.joint_of(matrix, event, [column])) if any(column) else 0.0
 
     pairs = [
         (k, o, column)
@@ -134,7 +134,7 @@ def test_over_two_steps_the_excess_stays() -> None:
         head = [Fraction(float(x)) for x in first.joint[k, :, o]]
         for o2 in range(3):
             tail = [Fraction(float(x)) for x in second[:, o2]]
-            by_output.setdefault((o, o2), []).append(exact.moments(matrix, event, [head, tail]))
+            by_output.setdefault((o, o2), []).append(exact.joint_of(matrix, event, [head, tail]))
     for parts in by_output.values():
         worst_paper = max(worst_paper, exact.leakage(exact.summed(parts)))
     assert worst_paper > epsilon * 1.05
@@ -208,7 +208,7 @@ def test_a_checker_decides_instead_and_may_be_undecided() -> None:
     """Undecided checks count as failed and are counted; the last draw is uninformative."""
     asked: list[tuple[float, float | None]] = []
 
-    def slow(moments: JointProbabilities, epsilon: float, seconds: float | None) -> bool | None:
+    def slow(joint: JointProbabilities, epsilon: float, seconds: float | None) -> bool | None:
         asked.append((epsilon, seconds))
         return None
 
@@ -226,8 +226,8 @@ def test_a_checker_equal_to_the_exact_one_changes_nothing() -> None:
     """The plugged check, given the same four quantities, leads to the same releases and law."""
     from priste.quantify import passes
 
-    def exact_check(moments: JointProbabilities, epsilon: float, seconds: float | None) -> bool:
-        return bool(passes(moments, epsilon)[0])
+    def exact_check(joint: JointProbabilities, epsilon: float, seconds: float | None) -> bool:
+        return bool(passes(joint, epsilon)[0])
 
     streams = [
         Protector(
@@ -248,7 +248,7 @@ def test_a_checker_equal_to_the_exact_one_changes_nothing() -> None:
 
 def test_a_careless_checker_shows_in_the_reported_leakage() -> None:
     """A checker that accepts everything does not hide it: the leakage reported is the exact one."""
-    paper = Paper(checker=lambda moments, epsilon, seconds: True)
+    paper = Paper(checker=lambda joint, epsilon, seconds: True)
     p = Protector(
         WALK, EVENTS["twice"], PlanarLaplace(LINE, 8.0), 0.1, paper, rng=1, adversary=AnyPrior()
     )
