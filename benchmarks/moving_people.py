@@ -1,7 +1,7 @@
 """People whose releases are measured: of a built-in city, or of a Geolife folder.
 
 Everybody is on one map of the same cells. Whoever is measured has no part in the model: that is
-fitted on others. Of Geolife there are two groups. The constants of the laws were chosen on those
+fitted on others. Of Geolife there are two groups. The constants of the tables were chosen on those
 ``tuned``; figures are quoted of those ``measured``, who were never looked at before.
 """
 
@@ -45,7 +45,7 @@ WELL_KNOWN = 20
 """A day counts when so many of its quarters of an hour have a fix."""
 
 FIRST_TUNED = 8
-"""So many people of Geolife, in the order of their folders, are never measured: laws were chosen
+"""So many people of Geolife, in the order of their folders, are never measured: tables were chosen
 by looking at them."""
 
 MEASURED_PAIRS, TUNED_PAIRS = 10, 4

@@ -13,10 +13,10 @@ stored but sums of distances.
 
 One row for each line of the table and pair of days is appended to ``--rows`` as it is measured,
 and a later run takes what is there as done: a run may be ended and begun again. Whoever
-changes a law begins with another file. The tables are written to
+changes a distribution begins with another file. The tables are written to
 ``benchmarks/results/usefulness.json``: for each line the mean over people of their own ratio with
 a 95 % Student interval, their median, the ratios of the means with 95 % jackknife intervals over
-people, the largest true leakage of any release (that of the law that was drawn from, as its
+people, the largest true leakage of any release (that of the table that was drawn from, as its
 columns are what is checked) and CPU milliseconds a step. A person counts once, however many days
 there are. Each pair of days is a stream of its own.
 """

@@ -35,11 +35,11 @@ def outcome(weights: list[float], number: Fraction) -> int:
 @examples(200)
 def test_numerators_are_the_floats_over_one_denominator(weights: list[float]) -> None:
     """Numerators are in the exact proportions of the floats, down to subnormal numbers."""
-    law = ExactDistribution(weights)
-    assert law.total == sum(law.numerators)
+    distribution = ExactDistribution(weights)
+    assert distribution.total == sum(distribution.numerators)
     total = sum(map(Fraction, weights))
-    for weight, numerator in zip(weights, law.numerators, strict=True):
-        assert Fraction(numerator, law.total) == Fraction(weight) / total
+    for weight, numerator in zip(weights, distribution.numerators, strict=True):
+        assert Fraction(numerator, distribution.total) == Fraction(weight) / total
 
 
 @given(WEIGHTS, NUMBERS)
@@ -59,16 +59,16 @@ def test_a_draw_is_the_piece_in_which_the_number_lies(
 def test_pieces_end_exactly_where_their_shares_end(weights: list[float]) -> None:
     """The first and the last number of 2**2300 in each piece are drawn as its outcome.
 
-    Draws rise with the number, so this is the whole law: each outcome has exactly its share.
+    Draws rise with the number, so this is the whole table: each outcome has exactly its share.
     """
     finest = 2**2300
-    law, passed = ExactDistribution(weights), 0
-    for place, numerator in enumerate(law.numerators):
+    distribution, passed = ExactDistribution(weights), 0
+    for place, numerator in enumerate(distribution.numerators):
         if numerator:
-            first = -(-passed * finest // law.total)
-            last = -(-(passed + numerator) * finest // law.total) - 1
+            first = -(-passed * finest // distribution.total)
+            last = -(-(passed + numerator) * finest // distribution.total) - 1
             for digits in (first, last):
-                assert law.draw(WrittenNumbers(Fraction(digits, finest))) == place
+                assert distribution.draw(WrittenNumbers(Fraction(digits, finest))) == place
         passed += numerator
 
 
@@ -76,19 +76,19 @@ def test_pieces_end_exactly_where_their_shares_end(weights: list[float]) -> None
 @examples(100)
 def test_equally_spaced_numbers_are_shared_out_in_proportion(counts: list[int]) -> None:
     """Running through the numbers k / total gives every outcome exactly its numerator."""
-    law = ExactDistribution([count / 64 for count in counts])
+    distribution = ExactDistribution([count / 64 for count in counts])
     slip = Fraction(1, 2**200)  # k / total itself has endless digits
-    numbers = (Fraction(k, law.total) + slip for k in range(law.total))
-    drawn = Counter(law.draw(WrittenNumbers(number)) for number in numbers)
-    assert [drawn[k] for k in range(len(counts))] == list(law.numerators)
+    numbers = (Fraction(k, distribution.total) + slip for k in range(distribution.total))
+    drawn = Counter(distribution.draw(WrittenNumbers(number)) for number in numbers)
+    assert [drawn[k] for k in range(len(counts))] == list(distribution.numerators)
 
 
 def test_huge_spreads_are_exact() -> None:
     """A weight of 2**-1074 beside 1 owns the last of 2**1074 + 1 parts, and is drawn there."""
-    law = ExactDistribution([1.0, 2.0**-1074])
-    assert law.numerators == (2**1074, 1)
-    assert law.draw(WrittenNumbers(1 - Fraction(1, 2**1075))) == 1
-    assert law.draw(WrittenNumbers(1 - Fraction(1, 2**1073))) == 0
+    distribution = ExactDistribution([1.0, 2.0**-1074])
+    assert distribution.numerators == (2**1074, 1)
+    assert distribution.draw(WrittenNumbers(1 - Fraction(1, 2**1075))) == 1
+    assert distribution.draw(WrittenNumbers(1 - Fraction(1, 2**1073))) == 0
 
 
 @given(st.integers(0, 10**6), st.integers(2, 400))
@@ -102,17 +102,17 @@ def test_last_bits_change_no_draw(seed: int, size: int) -> None:
     row = generator.dirichlet(np.full(size, 0.3))
     moved = np.nextafter(row, np.where(generator.random(size) < 0.5, -np.inf, np.inf)).clip(min=0.0)
     one, other = bit_source(seed), bit_source(seed)
-    law, twin = ExactDistribution(row), ExactDistribution(moved)
+    distribution, twin = ExactDistribution(row), ExactDistribution(moved)
     for _ in range(1000 if seed % 10 == 0 else 50):
-        assert law.draw(one) == twin.draw(other)
+        assert distribution.draw(one) == twin.draw(other)
 
 
 def test_a_flipped_draw_does_not_shift_the_draws_after_it() -> None:
     """Where last bits do change an outcome, and where digits run out, later draws stay."""
     half = WrittenNumbers(Fraction(1, 2) - Fraction(1, 2**70), 0.3, 0.9)
-    law = ExactDistribution([0.5, 0.5])
+    distribution = ExactDistribution([0.5, 0.5])
     flipped = ExactDistribution([math.nextafter(0.5, 0.0), 0.5])
-    assert [law.draw(half) for _ in range(3)] == [0, 0, 1]
+    assert [distribution.draw(half) for _ in range(3)] == [0, 0, 1]
     half.begun = 0
     assert [flipped.draw(half) for _ in range(3)] == [1, 0, 1]
 
@@ -138,19 +138,19 @@ def test_a_draw_begins_one_number_and_zeros_do_not_count(
 @pytest.mark.parametrize(
     "weights", [[], [0.0], [-0.5, 1.0], [np.nan], [np.inf, 1.0], [[0.5, 0.5]], 1.0]
 )
-def test_weights_that_are_no_law_are_refused(weights: object) -> None:
+def test_weights_that_are_no_distribution_are_refused(weights: object) -> None:
     """Empty, zero, negative, infinite or two-dimensional weights raise InvalidParameter."""
     with pytest.raises(InvalidParameter, match="weights"):
         ExactDistribution(weights)  # type: ignore[arg-type]
 
 
-def test_a_law_keeps_the_weights_it_was_given() -> None:
+def test_a_distribution_keeps_the_weights_it_was_given() -> None:
     """Changing the array afterwards changes no draw."""
     weights = np.array([1.0, 0.0])
-    law = ExactDistribution(weights)
+    distribution = ExactDistribution(weights)
     weights[:] = [0.0, 1.0]
-    assert law.draw(1) == 0
-    assert law.numerators == (1, 0)
+    assert distribution.draw(1) == 0
+    assert distribution.numerators == (1, 0)
 
 
 @pytest.mark.parametrize("word", [-1, 2**64])

@@ -117,7 +117,7 @@ def _outcome(
     }
     titles = [panel.title for panel in panels(settings, events, delta)]
     windows = [step for event in events for step in event.steps]
-    # A searched law keeps the mechanism at its full budget, so only its distances say something.
+    # A searched table keeps the mechanism at its full budget, so only its distances say something.
     dialled = [name for name in settings.calibrators if name in ("paper", NORMALISED, "certified")]
     flat = [curve for rows in curves.values() for panel in rows for curve in panel]
     draw = partial(steps_figure, titles=titles, windows=windows)

@@ -130,7 +130,7 @@ def against_epsilon_figure(
             left.set(ylabel="budget (1/km)", yscale="log")
             left.set_title(f"{name}: average budget")
             if not with_budgets(name):
-                left.text(0.5, 0.5, "a law without a budget", transform=left.transAxes,
+                left.text(0.5, 0.5, "a distribution without a budget", transform=left.transAxes,
                           ha="center")  # fmt: skip
             middle.set(ylabel="km")
             middle.set_title(f"{name}: average distance")

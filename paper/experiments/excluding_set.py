@@ -5,7 +5,7 @@ by the nearest inside, but not what the check takes the likelihood of an output 
 cells outside. With zero, every release tells the adversary that the user is inside: histories
 that lead elsewhere are excluded, and where they are those with or without the event no budget is
 small enough, not even 0. It is here to see what difference it makes, and protects nobody: the
-true law of a release is the one with surrogates.
+true distribution of a release is the one with surrogates.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ class Case:
 
     @property
     def _can_be_followed(self) -> bool:
-        """Whether the adversary follows: not where the check is told other columns than the law has
+        """Whether the adversary follows: not where the check gets other columns than the table has
         (nobody could), and not the loop on another table once more."""
         return self.outside == "surrogate" and self.calibrator != NORMALISED
 
@@ -278,9 +278,9 @@ def _mechanism(
 
 
 class _Adversary:
-    """Follows a stream with the exact law of every release.
+    """Follows a stream with the exact distribution of every release.
 
-    For all but the paper's loop that law is the one the check assumed, by construction (and by
+    For all but the paper's loop that table is the one the check assumed, by construction (and by
     the tests of these calibrators), so the leakage of the ledger is the truth already.
     """
 

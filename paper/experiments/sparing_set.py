@@ -19,15 +19,15 @@ class SparingSet(LocationSet):
     """The mechanism ``LocationSet``; single rows are made alone."""
 
     def row(self, cell: int) -> NDArray[np.float64]:
-        """Return the law of the outputs at a true cell."""
+        """Return the distribution of the outputs at a true cell."""
         if self._inner is not None:
             return super().row(cell)
         place = self._surrogates.nearest[self._checked_cell(cell)]
         inside = self._surrogates.cells
-        law = self.base.row(int(inside[place]))[None, :]
+        distribution = self.base.row(int(inside[place]))[None, :]
         targets = self._surrogates.nearest[self._meant]
         row = np.zeros(self.outputs)
-        row[inside] = normalise_rows(remapped_columns(law, targets, len(inside)))[0]
+        row[inside] = normalise_rows(remapped_columns(distribution, targets, len(inside)))[0]
         row.flags.writeable = False
         return row
 

@@ -78,7 +78,7 @@ def test_coin_reaches_the_bound_in_closed_form(p) -> None:
 )
 @examples(200)
 def test_no_channel_within_epsilon_beats_the_bounds(epsilon, prior, shape) -> None:
-    """Any pair of laws with ratios within e**±ε has accuracy and area within the bounds."""
+    """Any pair of tables with ratios within e**±ε has accuracy and area within the bounds."""
     given_event = np.array([weight * math.exp(epsilon * (s - 0.5)) for s, weight in shape])
     given_other = np.array([weight * math.exp(-epsilon * (s - 0.5)) for s, weight in shape])
     given_event, given_other = given_event / given_event.sum(), given_other / given_other.sum()
@@ -132,7 +132,7 @@ def test_a_wrong_model_wins_no_more_and_a_better_one_no_less() -> None:
 
 
 def test_an_adversary_who_knows_less_runs_the_same_streams() -> None:
-    """Believing the nominal law instead of the true one changes the guesses, not the streams."""
+    """Believing the nominal table instead of the true one changes the guesses, not the streams."""
     p = Protector(
         SLOW, EVENT, PlanarLaplace(LINE, alpha=3.0), 0.5, calibrator="paper", adversary=AnyPrior()
     )

@@ -120,14 +120,14 @@ def test_certified_is_not_accused(case) -> None:
 
 
 def outcomes_at_the_bound(epsilon, sizes, rng):
-    """Two laws on many outcomes whose ratios are exactly e**ε or e**-ε: the hardest honest case."""
+    """Two tables on many outcomes whose ratios are e**ε or e**-ε: the hardest honest case."""
     up = math.exp(epsilon) / (1 + math.exp(epsilon)) / sizes
     down = 1 / (1 + math.exp(epsilon)) / sizes
     chances = np.array([up] * sizes + [down] * sizes)
 
     def streams(happening):
-        law = chances if happening else chances[::-1]
-        return rng.choice(2 * sizes, size=400, p=law / law.sum()).tolist()
+        distribution = chances if happening else chances[::-1]
+        return rng.choice(2 * sizes, size=400, p=distribution / distribution.sum()).tolist()
 
     return streams
 
@@ -146,7 +146,7 @@ def test_false_alarms_are_as_rare_as_stated(sizes) -> None:
 
 
 def test_power_on_a_known_excess() -> None:
-    """Laws with leakage 1 against a claim of 0.5 are caught in at least 95 of 100 audits."""
+    """Tables with leakage 1 against a claim of 0.5 are caught in at least 95 of 100 audits."""
     rng = np.random.default_rng(9)
     caught = sum(
         lower_bound_from(outcomes_at_the_bound(1.0, 3, rng), EPSILON, looks=3, error=ERROR).broken

@@ -1,4 +1,4 @@
-"""Releases whose law depends on a move, against sums over all trajectories."""
+"""Releases whose distribution depends on a move, against sums over all trajectories."""
 
 import itertools
 import math

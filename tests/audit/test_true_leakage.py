@@ -1,4 +1,4 @@
-"""The true law of release procedures, and what it tells."""
+"""The true distribution of release procedures, and what it tells."""
 
 import math
 
@@ -58,7 +58,7 @@ def protector6(calibrator, epsilon):
 
 @pytest.mark.parametrize("sees", ["outputs", "budgets"])
 @pytest.mark.parametrize("calibrator", ["paper", "certified", "uncalibrated", Certified(pace=0.5)])
-def test_laws_sum_to_one(calibrator, sees) -> None:
+def test_distributions_sum_to_one(calibrator, sees) -> None:
     """At every length the probabilities of all sequences sum to 1, for any prior."""
     prior = np.array([0.2, 0.5, 0.3])
     totals = [0.0, 0.0]
@@ -94,8 +94,8 @@ def test_paper_equals_the_loop_written_out_in_fractions(epsilon) -> None:
 
 
 @pytest.mark.parametrize("calibrator", ["paper", "certified"])
-def test_laws_equal_long_run_frequencies(calibrator) -> None:
-    """Real Protectors, run 200 times, release sequences as often as the enumerated law says."""
+def test_distributions_equal_long_run_frequencies(calibrator) -> None:
+    """Real Protectors, run 200 times, release sequences as often as the enumerated table says."""
     runs = 200
     expected = {
         (h.outputs, h.budgets): h.probability
@@ -221,7 +221,7 @@ def test_several_models_and_events_are_each_the_worst() -> None:
         assert both[name].kept
 
 
-def test_sampled_runs_lie_on_the_enumerated_law() -> None:
+def test_sampled_runs_lie_on_the_enumerated_distribution() -> None:
     """Every sampled run has exactly the leakage of its sequence; certified runs stay within ε."""
     exact = {
         (h.outputs, h.budgets): h.leakage[0]

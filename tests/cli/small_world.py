@@ -64,7 +64,7 @@ epsilon = 1.2
 
 
 QUICK = POLICY.replace("pace = 0.3", 'calibrator = "certified"\npace = 0.3')
-"""The same with the calibrator that takes least time: for tests that are not about laws."""
+"""The same with the calibrator that takes least time: for tests that are not about tables."""
 
 
 def with_a_short_event(text: str) -> str:

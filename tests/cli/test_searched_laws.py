@@ -1,4 +1,4 @@
-"""Laws that are searched for: audited and reported like any other, from the ledger alone."""
+"""Tables that are searched for: audited and reported like any other, from the ledger alone."""
 
 import base64
 import json
@@ -41,7 +41,7 @@ def finished(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     return folder
 
 
-def test_the_ledger_holds_the_law_of_each_release(finished: Path) -> None:
+def test_the_ledger_holds_the_distribution_of_each_release(finished: Path) -> None:
     """A Quantifier that observes the columns of the ledger finds the leakages of the ledger."""
     policy = load_policy(finished / "policy.toml")
     informative = 0
@@ -72,7 +72,7 @@ def test_audit_and_report_need_the_ledger_alone(finished: Path, tmp_path: Path) 
     assert page.stat().st_size > 1000
 
 
-def test_a_law_that_was_changed_is_noticed(finished: Path, tmp_path: Path) -> None:
+def test_a_distribution_that_was_changed_is_noticed(finished: Path, tmp_path: Path) -> None:
     """A likelihood of another release, of another map, or no likelihood at all, is an error."""
     rows = ledger_of(finished / "out.csv").read_text().splitlines()
     told_most = next(row for row in rows[1:] if float(row.split(",")[6]) > 0.1)

@@ -388,7 +388,7 @@ def checkpoints(rng: random.Random, folder: Path) -> object:
 
 @functools.cache
 def _ledger() -> str:
-    """The ledger of two users, one of whom had laws of their own."""
+    """The ledger of two users, one of whom had distributions of their own."""
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:

@@ -108,10 +108,10 @@ def test_nothing_can_be_told_any_more_of_a_settled_event(mechanism: object) -> N
     quantifier = Quantifier(MODEL, event)
     verdicts = []
     for _ in range(14):
-        law = protector.distribution().outputs()
+        distribution = protector.distribution().outputs()
         release = protector.release(0)
         assert release.cell is not None
-        quantifier.observe(law[:, release.cell])
+        quantifier.observe(distribution[:, release.cell])
         exact = max(_after_disclosure(quantifier))
         now = settled(protector) == {"event"}
         assert not now or exact <= epsilon

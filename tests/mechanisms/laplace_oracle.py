@@ -65,7 +65,7 @@ def _finite(value, bounds, other):
     return mp.mpf(0) if mp.isinf(other) else value
 
 
-def cell_law(rows, columns, cell_size, alpha, true_cell, target):
+def cell_distribution(rows, columns, cell_size, alpha, true_cell, target):
     """Return Pr(released = target | true cell) of the planar Laplace mechanism, by definition."""
     row, column = divmod(true_cell, columns)
     target_row, target_column = divmod(target, columns)

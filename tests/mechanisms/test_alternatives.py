@@ -1,4 +1,4 @@
-"""The laws of what people use in place of priste, each against an independent computation."""
+"""The tables of what people use in place of priste, each against an independent computation."""
 
 import itertools
 import math

@@ -70,7 +70,7 @@ def test_bad_meanings_are_refused(cells):
 
 @pytest.mark.parametrize("background", [[1.0], [0.6, 0.6], [-0.5, 1.5], [math.nan, 1.0], "x"])
 def test_bad_backgrounds_are_refused(background):
-    """A background must be one law on the outputs."""
+    """A background must be one distribution on the outputs."""
     with pytest.raises(InvalidParameter, match="background"):
         EmissionTable(PAIR, np.eye(2), background=background)
 

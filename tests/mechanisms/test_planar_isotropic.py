@@ -1,4 +1,4 @@
-"""The planar isotropic mechanism: hulls, integrals, degenerate sets, and the law it stands for."""
+"""The planar isotropic mechanism: hulls, integrals, degenerate sets, and the table it means."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_masses_equal_the_integral(points, alpha):
 
 @given(POINTS, st.floats(-9, 4))
 @examples(100)
-def test_masses_are_a_symmetric_law(points, exponent):
+def test_masses_are_a_symmetric_distribution(points, exponent):
     """Over all offsets the masses sum to 1 and are equal at opposite offsets, for every hull."""
     masses = HullMasses(SensitivityHull(points), 7, 7).at(10.0**exponent)
     assert (masses >= 0).all()
@@ -157,17 +157,17 @@ def test_levels_are_kept_on_the_set_and_on_the_map(rows, columns, exponent, data
 
 
 def test_segment_noise_is_laplace_along_the_line():
-    """On a line of cells the law is Laplace noise of rate alpha per length of the set."""
+    """On a line of cells the distribution is Laplace noise of rate alpha per length of the set."""
     grid = Grid(1, 5, 1.0)
-    law = PlanarIsotropic(grid, 2.0, cells=range(5)).row(1)
+    distribution = PlanarIsotropic(grid, 2.0, cells=range(5)).row(1)
     rate = 2.0 / 4.0  # the set is 4 cells long
     tail = [0.5 * math.exp(-rate * (k - 0.5)) for k in range(1, 5)]
     expected = [tail[0], 1 - 2 * tail[0], tail[0] - tail[1], tail[1] - tail[2], tail[2]]
-    np.testing.assert_allclose(law, expected, rtol=1e-14)
+    np.testing.assert_allclose(distribution, expected, rtol=1e-14)
 
 
 def test_diagonal_segment_stays_on_its_diagonal():
-    """A slanted line of cells gets the same law as a straight one with as many steps."""
+    """A slanted line of cells gets the same distribution as a straight one with as many steps."""
     slanted = PlanarIsotropic(Grid(5, 5, 1.0), 2.0, cells=[0, 6, 12, 18, 24])
     straight = PlanarIsotropic(Grid(1, 5, 1.0), 2.0, cells=range(5))
     diagonal = slanted.emission()[np.ix_(slanted.cells, slanted.cells)]
@@ -183,7 +183,7 @@ def test_one_cell_is_always_released():
 
 @pytest.mark.parametrize("alpha", [5e-324, 1e-120, 1e120, 1.7e308])
 @pytest.mark.parametrize("cells", [[0, 1, 5], [0, 1], [3]])
-def test_extreme_alphas_give_laws(alpha, cells):
+def test_extreme_alphas_give_distributions(alpha, cells):
     """Alphas at the ends of floating point give rows that sum to 1 and keep the claim."""
     mechanism = PlanarIsotropic(Grid(2, 3, 1.0), alpha, cells=cells)
     assert np.abs(mechanism.emission().sum(axis=1) - 1).max() <= 1e-15
@@ -224,25 +224,27 @@ def simulated_counts(mechanism, cell, rng, *, on_perimeter):
     return np.bincount(released, minlength=grid.size)
 
 
-def chi_square(counts, law):
-    possible = law > 0
-    expected = DRAWS * law[possible]
+def chi_square(counts, distribution):
+    possible = distribution > 0
+    expected = DRAWS * distribution[possible]
     return float(((counts[possible] - expected) ** 2 / expected).sum()), possible.sum() - 1
 
 
-def test_table_is_the_law_of_gamma_radius_times_uniform_point():
+def test_table_is_the_distribution_of_gamma_radius_times_uniform_point():
     """200,000 simulated points agree with the table; points of the perimeter would not.
 
-    False alarms: 1e-6. Power: the law with the perimeter in place of the body is off by more
+    False alarms: 1e-6. Power: the table with the perimeter in place of the body is off by more
     than ten times the limit.
     """
     grid = Grid(6, 7, 1.0)
     mechanism = PlanarIsotropic(grid, 2.0, cells=[8, 9, 10, 16, 17, 23, 24, 25, 33])
-    law, rng = mechanism.row(17), np.random.default_rng(20)
-    value, freedom = chi_square(simulated_counts(mechanism, 17, rng, on_perimeter=False), law)
+    distribution, rng = mechanism.row(17), np.random.default_rng(20)
+    value, freedom = chi_square(
+        simulated_counts(mechanism, 17, rng, on_perimeter=False), distribution
+    )
     limit = chi2.isf(FALSE_ALARM, freedom)
     assert value < limit
-    wrong, _ = chi_square(simulated_counts(mechanism, 17, rng, on_perimeter=True), law)
+    wrong, _ = chi_square(simulated_counts(mechanism, 17, rng, on_perimeter=True), distribution)
     assert wrong > 10 * limit
 
 

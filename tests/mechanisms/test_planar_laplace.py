@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.drawn_examples import examples
-from tests.mechanisms.laplace_oracle import cell_law, rectangle_mass
+from tests.mechanisms.laplace_oracle import cell_distribution, rectangle_mass
 
 from priste.errors import InvalidParameter
 from priste.maps import Grid
@@ -30,7 +30,7 @@ def test_oracle_knows_a_closed_form():
     """The mpmath oracle gives a half plane 1/2, and a disc's worth of cells sums to 1."""
     half = rectangle_mass(1.3, (0, mp.inf), (-mp.inf, mp.inf))
     assert abs(half - mp.mpf(1) / 2) < SUM_OF_PARTS_TOLERANCE
-    parts = [cell_law(3, 2, 0.7, 1.1, 2, target) for target in range(6)]
+    parts = [cell_distribution(3, 2, 0.7, 1.1, 2, target) for target in range(6)]
     assert abs(sum(parts) - 1) < SUM_OF_PARTS_TOLERANCE
 
 
@@ -51,7 +51,7 @@ def test_entries_equal_the_integral(rows, columns, cell_size, alpha, pairs):
     """Entries agree with mpmath to the stated relative error, from 1/4 down to 1e-145."""
     mechanism = PlanarLaplace(Grid(rows, columns, cell_size), alpha)
     for cell, target in pairs:
-        exact = cell_law(rows, columns, cell_size, alpha, cell, target)
+        exact = cell_distribution(rows, columns, cell_size, alpha, cell, target)
         found = mp.mpf(float(mechanism.row(cell)[target]))
         assert abs(found - exact) <= RELATIVE_ERROR * exact + 2 * mp.mpf(FLOOR)
 
@@ -73,7 +73,7 @@ CELL_ALPHAS = st.floats(-12, 5).map(lambda exponent: 10.0**exponent)
 @given(GRIDS, CELL_ALPHAS)
 @examples(60)
 def test_rows_are_geo_indistinguishable(grid, cell_alpha):
-    """Whatever the map and alpha: rows are laws, entries positive, alpha kept by every ratio."""
+    """Whatever the map and alpha: rows are tables, entries positive, alpha kept by every ratio."""
     mechanism = PlanarLaplace(grid, cell_alpha / grid.cell_size)
     table = mechanism.emission()
     assert (table > 0).all()
@@ -104,7 +104,7 @@ def test_the_shortcut_is_another_mechanism():
 
 
 @pytest.mark.parametrize("alpha", [5e-324, 1e-300, 1e-30, 1e30, 1.7e308])
-def test_extreme_alphas_give_laws(alpha):
+def test_extreme_alphas_give_distributions(alpha):
     """Alphas at the ends of floating point give rows that sum to 1, near corners or the truth."""
     grid = Grid(3, 4, 1.0)
     mechanism = PlanarLaplace(grid, alpha)

@@ -1,10 +1,10 @@
-"""Draws on maps of the earth against the continuous law: radius, angle, and isotropy.
+"""Draws on maps of the earth against the continuous distribution: radius, angle, and isotropy.
 
 Each test draws 20,000 cells from the centre of a fine map at latitude 0, 40 or 65, places each draw
 uniformly in its cell, and compares geodesic distances with Gamma(2, 1/alpha) and azimuths with the
-uniform law by Kolmogorov and Smirnov's statistic. Its limit, 0.0191, is exceeded by a right sampler
-with a probability below 1e-6 (cells of a tenth of 1/alpha add less than 0.001). Seeds are fixed.
-The power is shown by the wrong laws at the end: each of them exceeds the limit.
+uniform distribution by Kolmogorov and Smirnov's statistic. A right sampler exceeds its limit,
+0.0191, with a probability below 1e-6 (cells of a tenth of 1/alpha add less than 0.001). Seeds are
+fixed. The power is shown by the wrong distributions at the end: each of them exceeds the limit.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ def kolmogorov_distance(values, cumulative):
     return float(max((steps[1:] - expected).max(), (expected - steps[:-1]).max()))
 
 
-def radius_law(kilometres):
+def radius_distribution(kilometres):
     return gamma.cdf(kilometres, 2, scale=1 / ALPHA)
 
 
-def angle_law(degrees):
+def angle_distribution(degrees):
     return (np.asarray(degrees) + 180.0) / 360.0
 
 
@@ -58,8 +58,8 @@ def draws(request):
     )
     centre = grid.cell_at(latitude, 10.0)
     rng = np.random.default_rng(int(latitude) + 1)
-    law = ExactDistribution(PlanarLaplace(grid, ALPHA).row(centre))
-    cells = np.array([law.draw(rng) for _ in range(DRAWS)])
+    distribution = ExactDistribution(PlanarLaplace(grid, ALPHA).row(centre))
+    cells = np.array([distribution.draw(rng) for _ in range(DRAWS)])
     spread = rng.uniform(-CELL_KM / 2, CELL_KM / 2, size=(DRAWS, 2))
     x, y = (grid.centers[cells] + spread).T
     return grid, centre, x, y
@@ -72,33 +72,33 @@ def radii_and_angles(grid, centre, x, y):
     return metres / 1000.0, azimuth
 
 
-def test_radius_law(draws):
+def test_radius_distribution(draws):
     """Geodesic distances of draws follow Gamma(2, 1/alpha) at every latitude."""
     radii, _ = radii_and_angles(*draws)
-    assert kolmogorov_distance(radii, radius_law) < LIMIT
+    assert kolmogorov_distance(radii, radius_distribution) < LIMIT
 
 
-def test_angle_law(draws):
+def test_angle_distribution(draws):
     """Azimuths of draws are uniform at every latitude: the noise is isotropic on the ground."""
     _, angles = radii_and_angles(*draws)
-    assert kolmogorov_distance(angles, angle_law) < LIMIT
+    assert kolmogorov_distance(angles, angle_distribution) < LIMIT
 
 
 def test_radius_does_not_depend_on_the_direction(draws):
-    """North-south and east-west draws have the same radius law, not only the same mean."""
+    """North-south and east-west draws have the same radius distribution, not only the same mean."""
     radii, angles = radii_and_angles(*draws)
     upright = np.abs(np.cos(np.radians(angles))) > math.sqrt(0.5)
     for half in (radii[upright], radii[~upright]):
-        assert kolmogorov_distance(half, radius_law) < LIMIT * math.sqrt(DRAWS / len(half))
+        assert kolmogorov_distance(half, radius_distribution) < LIMIT * math.sqrt(DRAWS / len(half))
 
 
-def test_sample_draws_as_the_law_used_here_does(draws):
-    """Mechanism.sample and the law built once give the same draws from the same bits."""
+def test_sample_draws_as_the_distribution_used_here_does(draws):
+    """Mechanism.sample and the distribution built once give the same draws from the same bits."""
     grid, centre, _, _ = draws
     mechanism = PlanarLaplace(grid, ALPHA)
-    law = ExactDistribution(mechanism.row(centre))
+    distribution = ExactDistribution(mechanism.row(centre))
     assert [mechanism.sample(centre, seed) for seed in range(3)] == [
-        law.draw(seed) for seed in range(3)
+        distribution.draw(seed) for seed in range(3)
     ]
 
 
@@ -110,13 +110,13 @@ def test_power_against_noise_in_degrees(draws):
     middle = grid.centers[centre][0]
     squeezed = middle + (x - middle) * math.cos(math.radians(latitude))
     _, angles = radii_and_angles(grid, centre, squeezed, y)
-    assert kolmogorov_distance(angles, angle_law) > LIMIT
+    assert kolmogorov_distance(angles, angle_distribution) > LIMIT
 
 
 def test_power_against_wrong_radii(draws):
     """A scale off by a tenth, or the exponential radius of a usual mistake, would be found."""
     radii, _ = radii_and_angles(*draws)
-    assert kolmogorov_distance(radii * 1.1, radius_law) > LIMIT
-    assert kolmogorov_distance(radii * 0.9, radius_law) > LIMIT
+    assert kolmogorov_distance(radii * 1.1, radius_distribution) > LIMIT
+    assert kolmogorov_distance(radii * 0.9, radius_distribution) > LIMIT
     exponential = np.random.default_rng(0).exponential(2 / ALPHA, DRAWS)
-    assert kolmogorov_distance(exponential, radius_law) > 2 * LIMIT
+    assert kolmogorov_distance(exponential, radius_distribution) > 2 * LIMIT

@@ -175,7 +175,7 @@ def test_samples_repeat_with_the_seed_and_only_make_possible_moves(
     assert np.all(matrix[cells[:-1], cells[1:]] > 0)
 
 
-def test_sampled_frequencies_follow_the_law() -> None:
+def test_sampled_frequencies_follow_the_distribution() -> None:
     """Over 20,000 moves each frequency is within five standard deviations of its probability."""
     cells = MarkovModel(LINE, A).sample(20_001, rng=11, start=0)
     for cell in (0, 1):

@@ -43,7 +43,7 @@ def models() -> dict[str, MarkovModel]:
 
 @pytest.mark.parametrize("name", sorted(models()))
 def test_a_model_comes_back_to_the_bit(name: str, tmp_path: Path) -> None:
-    """Grid, law, horizon, pairs and cut mass survive; so do samples with the same seed."""
+    """Grid, distribution, horizon, pairs and cut mass survive; so do samples with the same seed."""
     model = models()[name]
     path = tmp_path / "model.priste"
     model.save(path)
@@ -235,7 +235,7 @@ def rewritten(path: Path, **changes: object) -> None:
 def test_doctored_files_are_refused(
     changes: dict[str, object], message: str, tmp_path: Path
 ) -> None:
-    """Fields of another meaning, version, shape or law make a StateError that says which."""
+    """Fields of another meaning, version, shape or table make a StateError that says which."""
     path = tmp_path / "model"
     MarkovModel.gaussian(GRID, 1.0).save(path)
     rewritten(path, **changes)
@@ -336,7 +336,7 @@ def test_the_format_is_named_in_the_file(tmp_path: Path) -> None:
 
 
 def test_where_a_model_comes_from_is_saved(tmp_path: Path) -> None:
-    """Clock and sources survive; the law and its fingerprint do not depend on them."""
+    """Clock and sources survive; the distribution and its fingerprint do not depend on them."""
     plain = MarkovModel.gaussian(Grid(2, 2, 1.0), 1.0)
     start = datetime(2026, 3, 4, tzinfo=UTC)
     origin = ModelOrigin(start, timedelta(minutes=30), "Europe/Zurich", frozenset({"ab", "cd"}))

@@ -21,7 +21,7 @@ FORMULA_ERROR = 1e-13
 
 
 def slow_row(grid: Grid, cell: int, stay: float, decay: int) -> list[float]:
-    """One row of the stated law, in fractions."""
+    """One row of the stated distribution, in fractions."""
     weights = []
     for other in range(grid.size):
         down = max(abs(cell // grid.columns - other // grid.columns), 1)
@@ -50,7 +50,7 @@ def test_half_decays_lie_between() -> None:
 
 
 def test_large_maps_need_no_square_array() -> None:
-    """Above the dense limit the law is the same wherever staying is likelier than the product."""
+    """Above the dense limit the table is the same wherever staying is likelier than the product."""
     side = math.isqrt(DENSE_LIMIT) + 1
     grid = Grid(side, side, 1.0)
     step = stay_or_go(grid, 0.6, 2.0).transition(0)
@@ -90,7 +90,7 @@ def test_little_is_said_of_little() -> None:
     assert habits_of(grid, [[5] * 500]) == Habits(0.99, None, 2.0)
 
 
-def test_what_is_no_law_is_refused() -> None:
+def test_what_is_no_distribution_is_refused() -> None:
     """Certain staying, odd decays, no phases."""
     grid = Grid(2, 2, 1.0)
     for stay, decay, cycle in (

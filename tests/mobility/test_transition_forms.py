@@ -123,24 +123,24 @@ def test_roundings_are_counted_through_every_stage() -> None:
 def test_separable_draws_have_the_exact_products_as_probabilities() -> None:
     """One number in sixteenths walks through every row, which holds multiples of a sixteenth."""
     step = SeparableTransition([[0.5, 0.5], [0.25, 0.75]], [[0.5, 0.5], [0.0, 1.0]])
-    law = np.zeros((4, 4))
+    distribution = np.zeros((4, 4))
     for state in range(4):
         for part in range(16):
-            law[state, step.draw(state, WrittenNumbers(part / 16))] += 1 / 16
-    assert np.array_equal(law, step.toarray())
+            distribution[state, step.draw(state, WrittenNumbers(part / 16))] += 1 / 16
+    assert np.array_equal(distribution, step.toarray())
 
 
 def test_blended_draws_choose_the_part_in_exact_proportion() -> None:
     """The blended draw picks prior or data with their exact masses, then draws within it."""
     uniform = SeparableTransition([[1.0]], np.full((2, 2), 0.5))
     step = BlendedTransition([0.25, 1.0], uniform, sparse.csr_array([[0.0, 0.75], [0.0, 0.0]]))
-    law = np.zeros(2)
+    distribution = np.zeros(2)
     for part in range(4):
         for answer in range(2):
             source = WrittenNumbers(part / 4, answer / 2)
-            law[step.draw(0, source)] += 1 / 8
+            distribution[step.draw(0, source)] += 1 / 8
             assert source.begun == 2
-    assert np.array_equal(law, step.toarray()[0])
+    assert np.array_equal(distribution, step.toarray()[0])
 
 
 # Hostile input

@@ -1,4 +1,4 @@
-"""A source of bits whose uniform numbers are written down, to walk through a law by hand."""
+"""A source of bits whose uniform numbers are written down, to walk through a table by hand."""
 
 from __future__ import annotations
 

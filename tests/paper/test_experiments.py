@@ -237,7 +237,7 @@ def test_certified_keeps_its_guarantee_and_the_papers_loop_does_not(folder: Path
 
 
 def independent_truth(case: Case, settings: Settings) -> float:
-    """The true leakage of run 0 from the whole law of the loop, step by step."""
+    """The true leakage of run 0 from the whole distribution of the loop, step by step."""
     from priste import AnyPrior, PlanarLaplace, Quantifier
     from priste.randomness import bit_source
     from priste.release import StreamTree, make_terms
@@ -250,15 +250,17 @@ def independent_truth(case: Case, settings: Settings) -> float:
     bits = bit_source(seed_of(settings.seed, "noise", 0))
     adversary, largest = Quantifier(world.model, event), 0.0
     for cell in world.walk(seed_of(settings.seed, "walk", 0), settings.steps):
-        drawn, law = node.rule.draw(int(cell), bits), node.distribution
-        adversary.observe(law.joint[law.budgets.index(drawn.budget), :, drawn.output])
+        drawn, distribution = node.rule.draw(int(cell), bits), node.distribution
+        adversary.observe(
+            distribution.joint[distribution.budgets.index(drawn.budget), :, drawn.output]
+        )
         largest = max(largest, float(adversary.leakage().value))
         node = node.after(drawn)
     return largest
 
 
-def test_true_leakage_is_that_of_the_whole_law(folder: Path) -> None:
-    """The column equals a computation that writes out the whole law of every step."""
+def test_true_leakage_is_that_of_the_whole_distribution(folder: Path) -> None:
+    """The column equals a computation that writes out the whole distribution of every step."""
     (_, case), *_ = panels(SHORT, [EARLY], None)[0].cases
     with Store(folder) as store:
         stated = store.results[case.jobs(SHORT)[0]]["true_leakage"]

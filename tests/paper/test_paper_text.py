@@ -216,10 +216,10 @@ def test_a_rejected_draw_costs_more_than_the_final_budget() -> None:
         calibrator="paper",
         adversary=AnyPrior(),
     )
-    law = Procedure(loop).start.distribution
+    distribution = Procedure(loop).start.distribution
     levels = {}
-    for number, budget in enumerate(law.budgets):
-        joint = law.joint[number]
+    for number, budget in enumerate(distribution.budgets):
+        joint = distribution.joint[number]
         used = joint[:, joint.min(axis=0) > 0.0]
         if used.size and budget > 0.0:
             apart = np.abs(np.log(used[:, None]) - np.log(used[None])).max(axis=2)

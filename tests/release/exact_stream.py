@@ -1,4 +1,4 @@
-"""Slow, exact, obviously right: the leakage of release laws, by enumeration in fractions."""
+"""Slow, exact, obviously right: the leakage of release tables, by enumeration in fractions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Column = Sequence[Fraction]
 
 
 def exact_rows(table: np.ndarray) -> list[list[Fraction]]:
-    """The law that is sampled: the floats of a row as weights, divided by their exact sum."""
+    """The table that is sampled: the floats of a row as weights, divided by their exact sum."""
     rows = []
     for row in table:
         weights = [Fraction(float(x)) for x in row]

@@ -3,7 +3,7 @@
 ``python -m tests.release.seeds_elsewhere [--seeds 8] [--steps 8] [--setting NAME ...]`` releases
 the same streams under float settings that stand for other processors (``tests/float_settings.py``),
 each in a process of its own. For each kind of stream it prints how many releases have the output
-that they have on this machine as it is, and how many in addition the same law: the same
+that they have on this machine as it is, and how many in addition the same distribution: the same
 probability of that output at every cell, but for rounding. ``--write`` prints the releases of this
 process alone.
 """
@@ -30,7 +30,7 @@ OTHERS = tuple(name for name in FLOAT_SETTINGS if name != AS_IT_IS)
 
 GRID = Grid(rows=4, columns=4, cell_size=0.7)
 MODEL = MarkovModel.gaussian(GRID, sigma=0.9)
-"""As symmetric as can be: wherever laws tie, last bits could choose."""
+"""As symmetric as can be: wherever distributions tie, last bits could choose."""
 LAPLACE = PlanarLaplace(GRID, alpha=3.0)
 CLINIC = presence([0, 1], [2, 3])
 POPULATION = KnownPrior(MODEL.stationary()[None, :])
@@ -65,8 +65,8 @@ def released(seeds: int, steps: int) -> dict[str, list[Told]]:
             for release in stream.ledger:
                 assert release.cell is not None
                 column = stream.ledger.likelihood(release.step)
-                law = [release.budget] if column is None else column.tolist()
-                found[name].append((release.cell, law))
+                distribution = [release.budget] if column is None else column.tolist()
+                found[name].append((release.cell, distribution))
     return found
 
 
@@ -83,12 +83,12 @@ def released_elsewhere(setting: str, seeds: int, steps: int) -> dict[str, list[T
 
 
 def alike(here: list[Told], there: list[Told]) -> tuple[int, int]:
-    """How many releases have the same output, and how many of these the same law."""
+    """How many releases have the same output, and how many of these the same distribution."""
     pairs = zip(here, there, strict=True)
-    laws = [(ours, theirs) for (one, ours), (other, theirs) in pairs if one == other]
-    return len(laws), sum(
+    distributions = [(ours, theirs) for (one, ours), (other, theirs) in pairs if one == other]
+    return len(distributions), sum(
         len(ours) == len(theirs) and np.allclose(ours, theirs, rtol=0.0, atol=SAME)
-        for ours, theirs in laws
+        for ours, theirs in distributions
     )
 
 
@@ -106,10 +106,15 @@ def main(arguments: Sequence[str]) -> None:
     here = released_elsewhere(AS_IT_IS, given.seeds, given.steps)
     settings = [name for name in given.setting or OTHERS if usable(name)]
     there = {name: released_elsewhere(name, given.seeds, given.steps) for name in settings}
-    print(f"of {given.seeds * given.steps}: outputs / laws alike | " + " | ".join(settings))
+    print(
+        f"of {given.seeds * given.steps}: outputs / distributions alike | " + " | ".join(settings)
+    )
     for kind, ours in here.items():
         counts = (alike(ours, there[name][kind]) for name in settings)
-        print(f"{kind} | " + " | ".join(f"{cells} / {laws}" for cells, laws in counts))
+        print(
+            f"{kind} | "
+            + " | ".join(f"{cells} / {distributions}" for cells, distributions in counts)
+        )
 
 
 if __name__ == "__main__":

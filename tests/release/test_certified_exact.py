@@ -134,9 +134,9 @@ def test_the_one_telling_output_among_many_is_found(telling: int) -> None:
     table[:, telling] = [20.0, 1.0, 0.5]
     mech = EmissionTable(LINE, table / table.sum(axis=1, keepdims=True))
     event, epsilon = EVENTS["at once"], 0.3
-    law = start([event], mech, [epsilon]).distribution
-    assert 0 < law.budgets[0] < 1
-    rows = exact_rows(law.joint[0])
+    distribution = start([event], mech, [epsilon]).distribution
+    assert 0 < distribution.budgets[0] < 1
+    rows = exact_rows(distribution.joint[0])
     matrix = exact_matrix(MATRIX)
     for output in range(40):
         column = [row[output] for row in rows]
@@ -147,9 +147,9 @@ def test_a_stream_at_its_bound_goes_on() -> None:
     """With an ε too small for any rung, releases are uninformative, for ever, and leak nothing."""
     node = start([EVENTS["twice"]], PlanarLaplace(LINE, 2.0), [1e-12])
     for _ in range(20):
-        law = node.distribution
-        assert law.budgets == (0.0,)
-        assert (law.joint[0] == law.joint[0][0]).all()
+        distribution = node.distribution
+        assert distribution.budgets == (0.0,)
+        assert (distribution.joint[0] == distribution.joint[0][0]).all()
         node = node.after(node.rule.outcome(1, 0.0))
     assert node.state.leakage == (0.0,)
 

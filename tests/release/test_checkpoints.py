@@ -64,7 +64,7 @@ def both(journal: Path) -> tuple[Protector, Protector]:
 def test_a_stream_from_a_checkpoint_is_the_replayed_one(
     tmp_path: Path, name: str, replayed: list[int]
 ) -> None:
-    """Equal to the bit: the state, the ledger, the law, and what is released from there on."""
+    """Equal to the bit: the state, the ledger, the table, and what is released from there on."""
     journal = tmp_path / "s"
     begun(journal, [*PATH, 5], **STREAMS[name])
     quick, slow = both(journal)

@@ -41,7 +41,7 @@ def guarding(family: str, calibrator: str, **options) -> Protector:
 
 
 def columns_of(protector: Protector, cells: list[int]) -> list[np.ndarray]:
-    """The likelihoods of a whole stream, as the law of each step states them."""
+    """The likelihoods of a whole stream, as the distribution of each step states them."""
     columns = []
     for cell in cells:
         table = protector.distribution().outputs()

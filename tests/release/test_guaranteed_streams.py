@@ -124,10 +124,10 @@ def test_equal_odds_are_the_plain_number_to_the_last_bit() -> None:
     ids=repr,
 )
 def test_terms_survive_a_file(tmp_path: Path, epsilon: object, adversary: Adversary) -> None:
-    """Adversary, guarantees, beliefs and the law that comes next are the same after a restart."""
+    """Adversary, guarantees, beliefs and the table that comes next are the same after a restart."""
     p = stream(epsilon, adversary, journal=tmp_path / "j")
     first = released(p, 5)
-    law = p.distribution()
+    distribution = p.distribution()
     p.close()
     with Protector.resume(tmp_path / "j") as q:
         assert q.guarantees == p.guarantees
@@ -135,8 +135,8 @@ def test_terms_survive_a_file(tmp_path: Path, epsilon: object, adversary: Advers
         assert list(q.ledger) == first
         assert q.belief == p.belief
         again = q.distribution()
-        assert again.budgets == law.budgets
-        assert np.array_equal(again.joint, law.joint)
+        assert again.budgets == distribution.budgets
+        assert np.array_equal(again.joint, distribution.joint)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Every guarantee against every adversary, kept by every calibrator that guarantees: by
 enumeration.
 
-The exact law of two or three steps is walked in fractions; each history is judged by the exact
+The exact table of two or three steps is walked in fractions; each history is judged by the exact
 quantities of the adversary's own priors.
 """
 
@@ -130,7 +130,7 @@ def begun(guarantee: Guarantee, adversary: Adversary, calibrator: Calibrator) ->
 @pytest.mark.parametrize("guarantee", GUARANTEES)
 @pytest.mark.parametrize("adversary", ADVERSARIES)
 def test_every_history_keeps_the_guarantee(adversary: str, guarantee: str, calibrator: str) -> None:
-    """The law is within the bounds for every prior of the class, and something is released."""
+    """The table is within the bounds for every prior of the class, and something is released."""
     guaranteed, who = GUARANTEES[guarantee], ADVERSARIES[adversary]
     told = False
     for state, columns in histories(begun(guaranteed, who, CALIBRATORS[calibrator]), [], 2):
@@ -146,7 +146,7 @@ def test_every_history_keeps_the_guarantee(adversary: str, guarantee: str, calib
         above, below = state.leakage[0] + 1e-15, state.leakage[0] - LEAKAGE_TOLERANCE
         assert not any(learns(who, each, below_exp(above)) for each in sides)
         assert any(learns(who, each, below_exp(below)) for each in sides)
-    # One public cell may cost less than any law under which both ways are bounded.
+    # One public cell may cost less than any distribution under which both ways are bounded.
     assert told or guarantee == "both ways" or calibrator in MAY_BE_SILENT
 
 

@@ -16,7 +16,7 @@ from priste.float_text import floats_from_text
 
 ROOT = Path(__file__).parents[2]
 
-SAME_LAW = 1e-6
+SAME_DISTRIBUTION = 1e-6
 """Probabilities that differ by less are the same but for rounding."""
 
 """Journals written once as an old processor computes, and never made anew."""
@@ -54,9 +54,9 @@ def test_journals_of_other_machines_go_on(written: dict[str, Path], setting: str
 
 
 def test_a_seed_releases_the_same_everywhere(written: dict[str, Path]) -> None:
-    """Under every setting the seeded streams released the same outputs by the same laws.
+    """Under every setting the seeded streams released the same outputs by the same distributions.
 
-    The map is symmetric, so that many laws cost the same but for their last bits. How many releases
+    The map is symmetric, so many tables cost the same but for their last bits. How many releases
     are alike in longer streams ``python -m tests.release.seeds_elsewhere`` counts.
     """
     told = []
@@ -69,4 +69,4 @@ def test_a_seed_releases_the_same_everywhere(written: dict[str, Path]) -> None:
             assert ("likelihood" in ours) == ("likelihood" in theirs)
             if "likelihood" in ours:
                 one, two = (floats_from_text(line["likelihood"]) for line in (ours, theirs))
-                assert np.allclose(one, two, rtol=0.0, atol=SAME_LAW)
+                assert np.allclose(one, two, rtol=0.0, atol=SAME_DISTRIBUTION)

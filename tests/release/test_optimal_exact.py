@@ -1,4 +1,4 @@
-"""Searched laws on small maps against anybody: within ε in exact arithmetic, and restored."""
+"""Searched tables on small maps against anybody: within ε in exact arithmetic, and restored."""
 
 from pathlib import Path
 
@@ -72,7 +72,7 @@ def test_a_bad_cost_is_refused(cost: object) -> None:
 
 @pytest.mark.parametrize("cost", ["squared", [[0.0, 1.0, 2.5], [1.0, 0.0, 1.0], [2.0, 1.0, 0.1]]])
 def test_a_stream_is_restored_from_its_journal(tmp_path: Path, cost: object) -> None:
-    """After a restart the leakage, the next law and the terms are the same to the bit."""
+    """After a restart the leakage, the next distribution and the terms are the same to the bit."""
     calibrator = Optimal(pace=0.5, cost=cost)  # type: ignore[arg-type]
     stream = Protector(
         WALK,
@@ -86,11 +86,11 @@ def test_a_stream_is_restored_from_its_journal(tmp_path: Path, cost: object) -> 
     )
     for cell in (0, 1, 2):
         stream.release(cell)
-    law, leakage = stream.distribution(), stream.state.leakage
+    distribution, leakage = stream.distribution(), stream.state.leakage
     stream.close()
     again = Protector.resume(tmp_path / "journal")
     assert again.state.leakage == leakage
-    assert (again.distribution().joint == law.joint).all()
+    assert (again.distribution().joint == distribution.joint).all()
     assert again.release(1, step=1) == stream.ledger[1]
     again.close()
 

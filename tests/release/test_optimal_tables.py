@@ -1,4 +1,4 @@
-"""The laws of ``optimal``: within their bounds, never worse than nothing, the same for one past."""
+"""The tables of ``optimal``: within bounds, never worse than a constant, the same for one past."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ ROUNDING = 1e-9
 SLACK = 2e-6
 """What rounding may make a half worse off than with a constant, relatively."""
 LP_TOLERANCE = 1e-5
-"""Between the law and the optimum: its margin inside the bounds and the solver's tolerance."""
+"""Between the table and the optimum: its margin inside the bounds and the solver's tolerance."""
 
 
 def node_of(
@@ -94,7 +94,7 @@ def node_of(
     ),
     exact=st.booleans(),
 )
-def test_every_law_sums_to_one_passes_and_is_no_worse_than_nothing(
+def test_every_table_sums_to_one_passes_and_is_no_worse_than_a_constant(
     seed: int, guarantee: object, exact: bool
 ) -> None:
     """Along random streams rows sum to 1, every column passes, and a constant is no better.
@@ -107,23 +107,23 @@ def test_every_law_sums_to_one_passes_and_is_no_worse_than_nothing(
     p = Protector(WALK, EVENT, mech, guarantee, calibrator, rng=seed, adversary=KnownPrior(rows))  # type: ignore[arg-type]
     for cell in WALK.sample(6, rng=seed):
         state = p.state
-        law = calibrator.propose(state).table
-        assert np.abs(exact_row_excess(law.likelihoods)).max() <= ROW_SUM_TOLERANCE
-        assert len(set(law.outputs.tolist())) == len(law.outputs)
-        assert law.uninformative or state.passes(law.likelihoods).all()
+        table = calibrator.propose(state).table
+        assert np.abs(exact_row_excess(table.likelihoods)).max() <= ROW_SUM_TOLERANCE
+        assert len(set(table.outputs.tolist())) == len(table.outputs)
+        assert table.uninformative or state.passes(table.likelihoods).all()
         distances = Costs("distance", "the test").matrix(mech)
         constant = constant_output(state, Costs("distance", "the test"))
-        told = (law.likelihoods * distances[:, law.outputs]).sum(axis=1)
+        by_cell = (table.likelihoods * distances[:, table.outputs]).sum(axis=1)
         people = populations(state, list(state.operators()))
-        assert law.cost == pytest.approx(people.everybody @ told, abs=ROUNDING)
+        assert table.cost == pytest.approx(people.everybody @ by_cell, abs=ROUNDING)
         for half in [*people.protected, state.predicted()]:
-            assert half @ told <= half @ distances[:, constant] * (1 + SLACK) + ROUNDING
+            assert half @ by_cell <= half @ distances[:, constant] * (1 + SLACK) + ROUNDING
         p.release(int(cell))
 
 
 @pytest.mark.parametrize("pace", [0.1, 1.0])
 @pytest.mark.parametrize("adversary", [KnownPrior(EVERYWHERE), AnyPrior()])
-def test_certified_is_no_worse_than_nothing_under_its_own_model(
+def test_certified_is_no_worse_than_a_constant_under_its_own_model(
     adversary: Adversary, pace: float
 ) -> None:
     """What it is expected to cost is, step by step, at most 5 % above one constant cell."""
@@ -132,13 +132,13 @@ def test_certified_is_no_worse_than_nothing_under_its_own_model(
     p = Protector(WALK, EVENT, mech, 0.5, Certified(pace=pace), rng=4, adversary=adversary)
     for cell in WALK.sample(8, rng=4):
         predicted = p.state.predicted()
-        told = (p.distribution().outputs() * distances).sum(axis=1)
-        assert predicted @ told <= 1.05 * (predicted @ distances).min()
+        by_cell = (p.distribution().outputs() * distances).sum(axis=1)
+        assert predicted @ by_cell <= 1.05 * (predicted @ distances).min()
         p.release(int(cell))
 
 
-def test_one_past_has_one_law_to_the_bit() -> None:
-    """Two states with the same releases have equal laws; nothing is kept between them."""
+def test_one_past_has_one_table_to_the_bit() -> None:
+    """Two states with the same releases have equal tables; nothing is kept between them."""
     calibrator = Optimal()
     one, other = node_of(calibrator), node_of(Optimal())
     for _ in range(5):
@@ -152,17 +152,17 @@ def test_one_past_has_one_law_to_the_bit() -> None:
 
 @pytest.mark.parametrize("up", [0.5, 1.0, 2.0])
 def test_upwards_the_limit_is_met(up: float) -> None:
-    """Of those without the event, 1 - e^-up are told to be without it, and not more."""
+    """Of those without the event, 1 - e^-up are shown to be without it, and not more."""
     line = Grid(rows=1, columns=2, cell_size=1.0)
     still = MarkovModel(line, np.eye(2))
     calibrator = Optimal(pace=1.0)
     node = node_of(
         calibrator, OddsBound(up, math.inf), Identity(line), [0.75, 0.25], still, at([0], 0)
     )
-    law = calibrator.propose(node.state).table
-    table = [[Fraction(float(x)) for x in row] for row in law.likelihoods]
-    told = [without for with_event, without in zip(*table, strict=True) if not with_event]
-    cleared = sum(told) / sum(table[1])
+    table = calibrator.propose(node.state).table
+    table = [[Fraction(float(x)) for x in row] for row in table.likelihoods]
+    shown = [without for with_event, without in zip(*table, strict=True) if not with_event]
+    cleared = sum(shown) / sum(table[1])
     assert cleared <= 1 - math.exp(-up)
     assert float(cleared) == pytest.approx(1 - math.exp(-up), abs=LP_TOLERANCE)
 
@@ -180,7 +180,7 @@ def test_with_one_prior_it_is_the_optimum(cells: int, epsilon: float) -> None:
     event, mech = at([0], 0), Identity(line)
     calibrator = Optimal(pace=1.0)
     node = node_of(calibrator, epsilon, mech, prior, walk, event)
-    law = calibrator.propose(node.state).table
+    table = calibrator.propose(node.state).table
     distances = Costs("distance", "the test").matrix(mech)
     given_event = np.eye(cells)[0]
     given_not = np.where(np.arange(cells) == 0, 0.0, prior) / (1 - prior[0])
@@ -201,8 +201,8 @@ def test_with_one_prior_it_is_the_optimum(cells: int, epsilon: float) -> None:
         A_eq=np.kron(np.eye(cells), np.ones(cells)),
         b_eq=np.ones(cells),
     )
-    assert law.cost >= best.fun - ROUNDING
-    assert law.cost == pytest.approx(best.fun, abs=LP_TOLERANCE)
+    assert table.cost >= best.fun - ROUNDING
+    assert table.cost == pytest.approx(best.fun, abs=LP_TOLERANCE)
 
 
 def test_a_guess_is_the_best_public_one() -> None:
@@ -242,18 +242,18 @@ def test_guesses_are_nearly_as_good_as_if_every_cell_were_one(
 
 @pytest.mark.parametrize("spread", [0.3, 2.0, 60.0])
 def test_groups_are_of_all_sources(spread: float) -> None:
-    """Every source is told or in one group; groups by rectangle have their own best guess."""
+    """Every source is released exactly or in a group; those of a rectangle have one best guess."""
     grid = Grid(rows=12, columns=12, cell_size=1.0)
     mech, costs = PlanarLaplace(grid, 2.0), Costs("distance", "the test")
     people = np.exp(-costs.matrix(mech)[40] / spread)
     sources = merged_outputs(mech, people / people.sum(), costs)
     harmless = np.arange(len(sources.mass)) % 3 == 0
-    groups, guesses, told = _groups(mech, sources, sources.mass, lambda some: harmless[some])
-    assert ((groups.sum(axis=1) == 1.0) != np.isin(np.arange(len(harmless)), told)).all()
+    groups, guesses, exact = _groups(mech, sources, sources.mass, lambda some: harmless[some])
+    assert ((groups.sum(axis=1) == 1.0) != np.isin(np.arange(len(harmless)), exact)).all()
     assert groups.shape[1] == len(guesses) <= MOST_SOURCES + 1
-    assert harmless[told].all()
-    groups, _, told = _groups(mech, sources, sources.mass, _none)
-    assert len(told) == 0
+    assert harmless[exact].all()
+    groups, _, exact = _groups(mech, sources, sources.mass, _none)
+    assert len(exact) == 0
     assert (groups.sum(axis=1) == 1.0).all()
     if spread == 60.0:
         best = (groups.T @ sources.costs).min(axis=1)
@@ -261,13 +261,13 @@ def test_groups_are_of_all_sources(spread: float) -> None:
 
 
 def test_groups_left_alone_are_those_nobody_else_is_released_as() -> None:
-    """Only these may be told as finely as is harmless: their target stands for nobody else."""
+    """Only these may be released as finely as is harmless: their target stands for nobody else."""
     remap = np.array([[1.0, 0, 0, 0], [0, 0.5, 0.5, 0], [0, 1.0, 0, 0], [0, 0, 0, 1.0]])
     assert _left_alone(remap).tolist() == [True, False, False, True]
 
 
-def test_where_people_may_be_anywhere_a_law_serves_them() -> None:
-    """On a wide map with an event to come, a law costs less than half of a constant."""
+def test_where_people_may_be_anywhere_a_table_serves_them() -> None:
+    """On a wide map with an event to come, a table costs less than half of a constant."""
     grid = Grid(rows=20, columns=20, cell_size=1.0)
     model = MarkovModel.gaussian(grid, sigma=10.0)
     calibrator = Optimal()
@@ -275,9 +275,9 @@ def test_where_people_may_be_anywhere_a_law_serves_them() -> None:
         model, presence(range(10), range(3, 8)), PlanarLaplace(grid, alpha=1.0), 0.5,
         calibrator, adversary=KnownPrior(np.full(400, 1 / 400)), rng=5,
     )  # fmt: skip
-    law = calibrator.propose(p.state).table
-    nothing = float(np.full(400, 1 / 400) @ grid.distances()[210])
-    assert law.cost < 0.5 * nothing
+    table = calibrator.propose(p.state).table
+    constant = float(np.full(400, 1 / 400) @ grid.distances()[210])
+    assert table.cost < 0.5 * constant
 
 
 def test_rectangles_do_not_hang_on_the_last_bit() -> None:
@@ -375,7 +375,7 @@ def test_the_schedule_follows_from_public_things_alone(guarantee: object) -> Non
 
 @pytest.mark.parametrize("leaked", [-3.0, 0.0, 0.2, 0.7, 0.95, 0.999])
 def test_no_step_uses_up_all_that_is_left(leaked: float) -> None:
-    """However much was told: some of the guarantee is left after a step, and none is taken back."""
+    """However much was revealed: some is left after a step, and none of it is taken back."""
     for share in (0.4, 0.8, 1.0):
         limit = limited(OddsBound(1.0, 1.0), share, leaked, 0.1, 0.1)
         assert isinstance(limit, OddsBound)
@@ -396,21 +396,21 @@ def test_a_stream_recovers_when_its_event_is_past() -> None:
         p = Protector(WALK, event, Identity(GRID), 1.0, rng=seed, adversary=KnownPrior(EVERYWHERE))
         for step, cell in enumerate(WALK.sample(24, rng=seed)):
             state = p.state
-            law = calibrator.propose(state).table
-            told = float(
-                state.predicted() @ (law.likelihoods * distances[:, law.outputs]).sum(axis=1)
+            table = calibrator.propose(state).table
+            cost = float(
+                state.predicted() @ (table.likelihoods * distances[:, table.outputs]).sum(axis=1)
             )
             if 2 <= step <= 4:
-                during.append(told)
+                during.append(cost)
             if step >= 16:
-                after.append(told)
+                after.append(cost)
                 constant.append(float((EVERYWHERE @ distances).min()))
             p.release(int(cell))
     assert np.mean(after) < 0.5 * np.mean(during)
     assert np.mean(after) < 0.3 * np.mean(constant)
 
 
-def test_no_calibrator_is_worse_than_nothing_under_its_own_model() -> None:
+def test_no_calibrator_is_worse_than_a_constant_under_its_own_model() -> None:
     """In expectation over streams that move by the model a constant is better by 5 % at most."""
     event = presence([15], [4, 5])
     distances = Costs("distance", "the test").matrix(Identity(GRID))
@@ -492,9 +492,9 @@ def test_certified_releases_the_guess_it_accounts_for() -> None:
     """What is drawn is one of the merged outputs, and its column is stored with it."""
     calibrator = Certified(pace=0.5)
     state = node_of(calibrator, 2.0).state
-    law = calibrator.propose(state).table
-    assert state.passes(law.likelihoods).all() or law.uninformative
-    assert np.abs(exact_row_excess(law.likelihoods)).max() <= ROW_SUM_TOLERANCE
+    table = calibrator.propose(state).table
+    assert state.passes(table.likelihoods).all() or table.uninformative
+    assert np.abs(exact_row_excess(table.likelihoods)).max() <= ROW_SUM_TOLERANCE
     p = Protector(
         WALK,
         EVENT,
@@ -505,11 +505,11 @@ def test_certified_releases_the_guess_it_accounts_for() -> None:
         adversary=KnownPrior(EVERYWHERE),
     )
     release = p.release(5)
-    assert release.cell in law.outputs
-    place = law.outputs.tolist().index(release.cell)
+    assert release.cell in table.outputs
+    place = table.outputs.tolist().index(release.cell)
     stored = p.ledger.likelihood(0)
     assert stored is not None
-    assert stored.tobytes() == np.array(law.likelihoods[:, place]).tobytes()
+    assert stored.tobytes() == np.array(table.likelihoods[:, place]).tobytes()
 
 
 def test_populations_count_as_much_as_they_make_the_releases_likely() -> None:

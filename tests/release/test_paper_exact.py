@@ -1,4 +1,4 @@
-"""The paper's loop: its true law, by enumerating calibration paths, and what it leaks."""
+"""The paper's loop: its true distribution, by enumerating calibration paths, and what it leaks."""
 
 import itertools
 from fractions import Fraction
@@ -19,18 +19,18 @@ from priste.randomness import bit_source
 from priste.release import Paper, Protector
 from priste.release.calibrators.paper import RejectionLoop
 
-LAW_TOLERANCE = 1e-13
+DISTRIBUTION_TOLERANCE = 1e-13
 LEAKAGE_TOLERANCE = 1e-8
 
 
-def independent_law(
+def independent_distribution(
     matrix: list[list[Fraction]],
     event: Event,
     past: list[list[Fraction]],
     tables: list[list[list[Fraction]]],
     epsilon: float,
 ) -> list[list[list[Fraction]]]:
-    """The law by the words of Algorithm 2: [attempt][cell][output]; the last table is unchecked."""
+    """The table by the words of Algorithm 2: [attempt][cell][output]; the last is unchecked."""
     cells, outputs = len(matrix), len(tables[0][0])
     reached = [Fraction(1)] * cells
     layers = []
@@ -59,8 +59,8 @@ def independent_law(
 
 @pytest.mark.parametrize("name", EVENTS)
 @pytest.mark.parametrize("epsilon", [0.1, 0.5])
-def test_the_law_is_that_of_the_algorithm(name: str, epsilon: float) -> None:
-    """At the first and second step, the stated law equals an enumeration of all rejections."""
+def test_the_distribution_is_that_of_the_algorithm(name: str, epsilon: float) -> None:
+    """At the first and second step, the stated table equals an enumeration of all rejections."""
     paper, mech = Paper(max_attempts=6), PlanarLaplace(LINE, alpha=2.0)
     matrix = exact.exact_matrix(MATRIX)
     budgets = paper.budgets(mech)
@@ -69,18 +69,21 @@ def test_the_law_is_that_of_the_algorithm(name: str, epsilon: float) -> None:
     node = begin(WALK, EVENTS[name], mech, epsilon, paper)
     past: list[list[Fraction]] = []
     for _ in range(2):
-        law = node.distribution
-        expected = independent_law(matrix, EVENTS[name], past, tables, epsilon)
-        assert np.abs(law.joint - np.array(expected, dtype=float)).max() < LAW_TOLERANCE
-        assert np.abs(law.outputs().sum(axis=1) - 1).max() < LAW_TOLERANCE
-        assert np.abs(law.pairs().sum(axis=1) - 1).max() < LAW_TOLERANCE
-        layer = int(np.argmax(law.joint[:, 0, 1]))
+        distribution = node.distribution
+        expected = independent_distribution(matrix, EVENTS[name], past, tables, epsilon)
+        assert (
+            np.abs(distribution.joint - np.array(expected, dtype=float)).max()
+            < DISTRIBUTION_TOLERANCE
+        )
+        assert np.abs(distribution.outputs().sum(axis=1) - 1).max() < DISTRIBUTION_TOLERANCE
+        assert np.abs(distribution.pairs().sum(axis=1) - 1).max() < DISTRIBUTION_TOLERANCE
+        layer = int(np.argmax(distribution.joint[:, 0, 1]))
         node = node.after(node.rule.outcome(1, budgets[layer]))
         past.append([row[1] for row in tables[layer]])
 
 
 # (ε, α, true leakage) on a line of six cells: found with RejectionLoop.distribution, and printed in
-# docs/reference/release.md; `line_case` recomputes them in exact arithmetic, without that law.
+# docs/reference/release.md; `line_case` recomputes them in exact arithmetic, without that table.
 CASES = [(0.1, 1.6, 0.1491839), (0.5, 1.75, 0.7393623), (1.0, 1.75, 1.5824926)]
 
 
@@ -92,7 +95,7 @@ def line_case(epsilon: float, alpha: float) -> tuple[float, float, float]:
     event = at([3], 0)
     mech, paper = PlanarLaplace(grid, alpha), Paper(max_attempts=8)
     tables = [exact.exact_rows(mech.with_budget(b).emission()) for b in paper.budgets(mech)]
-    layers = independent_law(matrix, event, [], tables, epsilon)
+    layers = independent_distribution(matrix, event, [], tables, epsilon)
 
     def leak(column: list[Fraction]) -> float:
         return exact.leakage(exact.joint_of(matrix, event, [column])) if any(column) else 0.0
@@ -110,7 +113,7 @@ def line_case(epsilon: float, alpha: float) -> tuple[float, float, float]:
 
 @pytest.mark.parametrize(("epsilon", "alpha", "expected"), CASES)
 def test_the_true_leakage_exceeds_epsilon(epsilon: float, alpha: float, expected: float) -> None:
-    """Every accepted output passes the nominal check, yet the law of the loop leaks more than ε."""
+    """Every accepted output passes the nominal check, yet the true table leaks more than ε."""
     nominal, true, seen = line_case(epsilon, alpha)
     assert nominal <= epsilon
     assert true > 1.4 * epsilon
@@ -141,20 +144,20 @@ def test_over_two_steps_the_excess_stays() -> None:
 
 
 @pytest.mark.parametrize("cell", [0, 2])
-def test_draws_follow_the_stated_law(cell: int) -> None:
-    """800 draws fall on (budget, output) as the law says (chi-square, false alarm 1e-6)."""
+def test_draws_follow_the_stated_distribution(cell: int) -> None:
+    """800 draws fall on (budget, output) as the table says (chi-square, false alarm 1e-6)."""
     from scipy.stats import chi2
 
     paper, mech = Paper(max_attempts=5), PlanarLaplace(LINE, alpha=2.0)
     node = begin(WALK, EVENTS["twice"], mech, 0.3, paper)
-    law, bits, draws = node.distribution, bit_source(11), 800
-    counts = np.zeros((len(law.budgets), 3))
+    distribution, bits, draws = node.distribution, bit_source(11), 800
+    counts = np.zeros((len(distribution.budgets), 3))
     for _ in range(draws):
         drawn = node.rule.draw(cell, bits)
-        place = law.budgets.index(drawn.budget)
+        place = distribution.budgets.index(drawn.budget)
         assert drawn.attempts == place + 1
         counts[place, drawn.output] += 1
-    expected = law.joint[:, cell, :] * draws
+    expected = distribution.joint[:, cell, :] * draws
     assert counts[expected == 0].sum() == 0
     used = expected > 5
     statistic = ((counts[used] - expected[used]) ** 2 / expected[used]).sum()
@@ -175,7 +178,7 @@ def test_the_budget_starts_anew_at_every_step() -> None:
     releases = [p.release(0) for _ in range(40)]
     for r in releases:
         assert r.budget in (0.0, 2.0 * 0.5 ** (r.attempts - 1))
-        assert r.leakage[0] <= 0.4  # by the nominal law
+        assert r.leakage[0] <= 0.4  # by the nominal distribution
     assert any(b.budget > a.budget for a, b in itertools.pairwise(releases))
 
 
@@ -223,7 +226,7 @@ def test_a_checker_decides_instead_and_may_be_undecided() -> None:
 
 
 def test_a_checker_equal_to_the_exact_one_changes_nothing() -> None:
-    """The plugged check, given the same four quantities, leads to the same releases and law."""
+    """The plugged check, given the same four quantities, leads to the same releases and table."""
     from priste.quantify import passes
 
     def exact_check(joint: JointProbabilities, epsilon: float, seconds: float | None) -> bool:
@@ -269,15 +272,15 @@ def test_refused_parameters(parameters: dict[str, object]) -> None:
         Paper(**parameters)  # type: ignore[arg-type]
 
 
-def test_the_likelihood_of_one_draw_is_a_column_of_the_law() -> None:
-    """What is worked out for one draw alone is what the whole law says, at every budget."""
+def test_the_likelihood_of_one_draw_is_a_column_of_the_distribution() -> None:
+    """What is worked out for one draw alone is what the whole table says, at every budget."""
     paper, mech = Paper(max_attempts=6), PlanarLaplace(LINE, alpha=2.0)
     rule = begin(WALK, EVENTS["present later"], mech, 0.5, paper).rule
     assert isinstance(rule, RejectionLoop)
-    law = rule.distribution()
-    for layer, budget in enumerate(law.budgets):
+    distribution = rule.distribution()
+    for layer, budget in enumerate(distribution.budgets):
         for output in range(LINE.size):
             found = rule.likelihood(output, budget)
-            np.testing.assert_array_equal(found, law.joint[layer, :, output])
+            np.testing.assert_array_equal(found, distribution.joint[layer, :, output])
     with pytest.raises(InvalidParameter, match="at which this loop draws"):
         rule.likelihood(0, 0.123)

@@ -355,7 +355,7 @@ def test_bad_pace_is_refused(pace: object) -> None:
         Certified(pace=pace)  # type: ignore[arg-type]
 
 
-# ---------------------------------------------------------------------- ledger, law
+# ---------------------------------------------------------------------- ledger, distribution
 
 
 def test_the_ledger_can_be_exported(tmp_path: Path) -> None:
@@ -394,16 +394,16 @@ def test_infinite_numbers_can_be_exported() -> None:
     assert json.loads(p.ledger.json_lines())["budget"] == "inf"
 
 
-def test_the_law_is_that_of_the_next_release() -> None:
-    """Draws at a fixed past fall on the outputs as the Protector's law says (chi-square, 1e-6)."""
+def test_the_distribution_is_that_of_the_next_release() -> None:
+    """Draws at one past fall on the outputs as the Protector's table says (chi-square, 1e-6)."""
     from scipy.stats import chi2
 
-    law = stream().distribution()
+    distribution = stream().distribution()
     counts = np.zeros(GRID.size)
     draws = 200
     for seed in range(draws):
         counts[stream(rng=seed).release(4).cell] += 1
-    expected = law.outputs()[4] * draws
+    expected = distribution.outputs()[4] * draws
     statistic = ((counts - expected) ** 2 / expected).sum()
     assert statistic < chi2.isf(1e-6, GRID.size - 1)
 

@@ -202,11 +202,14 @@ def test_every_sequence_keeps_every_two_answers_within_the_bound(
                     if a and c and d:
                         largest = max(largest, math.log(b * c / (a * d)))
             return
-        law = node.distribution
-        for output in range(law.joint.shape[2]):
-            column = law.joint[0, :, output]
+        distribution = node.distribution
+        for output in range(distribution.joint.shape[2]):
+            column = distribution.joint[0, :, output]
             if column.any():
-                follow(node.after(node.rule.outcome(output, law.budgets[0])), [*columns, column])
+                follow(
+                    node.after(node.rule.outcome(output, distribution.budgets[0])),
+                    [*columns, column],
+                )
 
     follow(protector._node, [])
     (truth,) = true_leakage(protector, STEPS).values()

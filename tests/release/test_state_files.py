@@ -77,7 +77,7 @@ MECHANISMS: dict[str, Mechanism] = {
 def test_loading_restores_the_state_to_the_bit(
     tmp_path: Path, mech: Mechanism, calibrator: str
 ) -> None:
-    """After save and load, ledger, quantifiers, prediction and the next law are identical."""
+    """After save and load, ledger, quantifiers, prediction and the next table are identical."""
     if calibrator == "uncalibrated" and mech.budget == float("inf"):
         mech = MECH
     p = fresh(mechanism=mech, calibrator=calibrator, public_prior=np.arange(1, 10) / 45)

@@ -67,8 +67,8 @@ def test_sharing_changes_no_bit(
         assert records(Protector.sharing(tree, seed), path) == records(alone, path)
 
 
-def test_first_laws_are_chosen_once() -> None:
-    """Of many streams one alone looks for the law of the first step, and few for the second."""
+def test_first_distributions_are_chosen_once() -> None:
+    """Of many streams one alone looks for the table of the first step, and few for the second."""
     calibrator = Counted()
     terms = make_terms(MODEL, EVENTS, PlanarLaplace(GRID, alpha=1.0), 0.5, None, AnyPrior())
     tree = StreamTree.of(terms, calibrator)

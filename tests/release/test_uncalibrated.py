@@ -41,8 +41,8 @@ def test_its_ledger_tells_what_a_quantifier_tells() -> None:
         assert release.leakage[0] == pytest.approx(quantifier.leakage().value, rel=SAME_ARITHMETIC)
 
 
-def test_its_law_is_the_table() -> None:
-    """What is drawn has the law of the mechanism, whatever the past."""
+def test_its_distribution_is_the_table() -> None:
+    """What is drawn has the distribution of the mechanism, whatever the past."""
     protector = stream()
     protector.release(0)
     np.testing.assert_array_equal(protector.distribution().outputs(), MECHANISM.emission())

@@ -106,7 +106,7 @@ def test_what_is_no_setting_is_refused_in_words(parts: dict[str, Any]) -> None:
 
 
 def test_metres_and_alpha_are_one_thing() -> None:
-    """Metres are 2/α: the mean of the planar Laplace law, a Gamma(2) radius."""
+    """Metres are 2/α: the mean of the planar Laplace distribution, a Gamma(2) radius."""
     assert alpha_of(500.0) == 4.0
     assert metres_of(alpha_of(730.0)) == pytest.approx(730.0, rel=1e-5)
     text = policy_text(changed(mechanism={"kind": "planar-laplace", "metres": 500}))
