@@ -14,6 +14,16 @@ OURS = {
     for name, kind in vars(errors).items()
     if isinstance(kind, type) and issubclass(kind, errors.PristeError)
 }
+for path in SOURCE.rglob("*.py"):  # those of other modules that are made alike
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if not isinstance(node, ast.ClassDef):
+            continue
+        bases = {ast.unparse(base) for base in node.bases}
+        own = any(
+            isinstance(part, ast.FunctionDef) and part.name == "__init__" for part in node.body
+        )
+        if bases & (OURS - {"PristeError"}) and not own:
+            OURS.add(node.name)
 FIELDS_OF_ITS_OWN = {
     "OutputExists": "it makes its hint",
     "EventSyntaxError": "its position shows the place in the text",

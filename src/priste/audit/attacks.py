@@ -1,4 +1,4 @@
-"""Attacks on the event, run many times: what an adversary wins, and what he can win at most.
+"""Attacks on the event, run many times: what an adversary wins, at most and in fact.
 
 A guarantee of ε bounds every attack. If the likelihoods given the event and given its negation
 differ by at most a factor e**ε, no decision rule is right more often than
@@ -45,9 +45,9 @@ def largest_area(epsilon: float) -> float:
 class EventAttack:
     """Bayesian inference of an event, over many runs.
 
-    The adversary says "it happened" when his posterior is above one half. ``accuracy`` is the share
+    The adversary says "it happened" when the posterior is above one half. ``accuracy`` is the share
     of right answers, ``advantage`` the accuracy above that of the best guess without any release,
-    ``area`` that under the ROC curve of his posterior. ``accuracy_bound`` and ``area_bound`` are
+    ``area`` that under the ROC curve of the posterior. ``accuracy_bound`` and ``area_bound`` are
     what ε allows, 1 where the guarantee does not bound odds both ways for any prior.
     ``prior_belief`` is the true probability of the event.
     """
@@ -77,8 +77,8 @@ def event_attack(
     """Attack ``runs`` streams of ``steps`` steps and count how often the adversary is right.
 
     Users move by ``truth`` and start by ``prior`` (uniform unless given); the adversary reckons
-    with the model ``adversary`` and the same prior. Both models are the first guarded one unless
-    given, so a wrong or a better model is an argument. With ``knows_code`` he uses the
+    with ``adversary_model`` and the same prior. Both models are the first guarded one unless
+    given, so a wrong or a better model is an argument. With ``knows_code`` it uses the
     true distribution of every release, budgets included, otherwise the one that the procedure
     itself believes in. ``protector`` must not have released anything; nothing is drawn from it.
     """

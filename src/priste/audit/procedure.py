@@ -1,7 +1,7 @@
 """A release procedure seen from outside: its states, their tables, and where each output leads.
 
-The adversary who knows the code knows all of this. After every release that he sees with its
-budget he can compute the exact distribution of the next one, rejections and fallbacks included.
+The adversary who knows the code knows all of this. After every release that is seen with its
+budget, the exact distribution of the next one can be computed, rejections and fallbacks included.
 """
 
 from __future__ import annotations

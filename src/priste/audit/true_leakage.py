@@ -396,9 +396,9 @@ class _Walk:
         self._left -= histories
         if self._left < 0:
             raise TooManyHistories(
-                "The procedure has more histories than 'max_histories' allows. Take fewer steps, a "
-                "smaller map, or a calibrator with fewer budgets (Paper(max_attempts=4)); or "
-                "follow sampled runs with sampled_leakage()."
+                "The procedure has more histories than 'max_histories' allows.",
+                hint="Take fewer steps, a smaller map, or a calibrator with fewer budgets "
+                "(Paper(max_attempts=4)), or follow sampled runs with sampled_leakage().",
             )
 
 

@@ -225,7 +225,7 @@ class LiftedChain:
         return moved_back(rows, self.movement.at(step - 1))
 
     def cost(self, step: int) -> float:
-        """Multiply-adds of moving one row of states from ``step - 1`` to ``step``."""
+        """Return the multiply-adds of moving one row of states from ``step - 1`` to ``step``."""
         return self.movement.at(step - 1).cost if step > 0 else 0.0
 
     def roundings(self, step: int) -> tuple[int, float]:
@@ -355,7 +355,7 @@ class ForwardOperator:
     """
 
     def __init__(self, chain: LiftedChain, rows: ScaledRows, absorbed: int) -> None:
-        """``rows`` are (rows, worlds, states) after ``absorbed`` observations; see ``at_start``."""
+        """Take ``rows`` (rows, worlds, states) after ``absorbed`` observations: ``at_start``."""
         self._chain = chain
         self.absorbed = absorbed
         self.rows = rows
@@ -364,7 +364,7 @@ class ForwardOperator:
 
     @classmethod
     def at_start(cls, chain: LiftedChain, starts: ScaledRows) -> ForwardOperator:
-        """``starts`` (rows, 1, cells): the distribution of the first cell in each row."""
+        """Begin with the distributions ``starts`` (rows, 1, cells) of the first cell."""
         return cls(chain, chain.entered(starts, 0), 0)
 
     def predicted(self) -> ScaledRows:
@@ -477,7 +477,7 @@ class StartRows(Protocol):
 
     @property
     def support(self) -> Integers:
-        """The first cells that some row allows, increasing."""
+        """Return the first cells that some row allows, increasing."""
 
     @property
     def losses(self) -> tuple[int, float]:

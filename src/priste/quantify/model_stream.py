@@ -253,7 +253,7 @@ class ModelStream:
 
     @property
     def step(self) -> int:
-        """The number of observations so far."""
+        """Return the number of observations so far."""
         return self._forgotten + len(self.records)
 
     @property
@@ -361,8 +361,11 @@ class ModelStream:
         return assembled(self.prior_rows, *joint, gamma, self.absolute_error, self.chain.has_rest)
 
     def relative_error(self, extra: int, beside: int = 0) -> float:
-        """``extra`` is the number of releases beyond those observed: 1 with candidates;
-        ``beside`` counts roundings that are not made on the way of every answer."""
+        """Bound the relative error of b, as :class:`JointProbabilities` states it.
+
+        ``extra`` is the number of releases beyond those observed: 1 with candidates; ``beside``
+        counts roundings that are not made on the way of every answer.
+        """
         if beside == 0 and extra in self._errors:
             return self._errors[extra]
         chain = self.chain

@@ -168,9 +168,9 @@ class _TableRule(ReleaseRule):
 class CheckedTable(_TableRule):
     """A table every column of which keeps every guarantee, after the releases of one state.
 
-    Only ``AccountantState.check`` makes it, and only for the state it names: the table that was
-    checked is the table that is drawn from. Theorem 2 of docs/explanation/proofs.md relies on
-    this.
+    Only ``AccountantState`` makes it, by ``check`` or, for one output whatever the true cell, by
+    ``constant``, and only for itself: the table that was checked is the table that is drawn from.
+    Theorem 2 of docs/explanation/proofs.md relies on this.
     """
 
     def __init__(self, table: ReleaseTable, checked_by: object) -> None:

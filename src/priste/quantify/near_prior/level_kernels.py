@@ -128,7 +128,7 @@ def put(source: Floats, target: Floats) -> None:
 
 @kernel("f8(f8[::1])", inner=True)
 def ratio_at(vertex: Floats) -> float:
-    """The ratio at a vertex, plainly rounded."""
+    """Return the ratio at a vertex, plainly rounded."""
     return float((vertex[B] / vertex[D]) * (vertex[C] / vertex[A]))
 
 
@@ -149,7 +149,7 @@ def fill(
 
 @kernel("UniTuple(f8, 2)(f8[::1], f8[::1])", inner=True)
 def best_mixture(one: Floats, other: Floats) -> tuple[float, float]:
-    """The largest ratio on the segment between two vertices, and its place in [0, 1]."""
+    """Return the largest ratio on the segment between two vertices, and its place in [0, 1]."""
     best = -1.0
     place = 0.0
     low = 0.0
@@ -196,7 +196,7 @@ def climb(rows: Floats, r: float, factor: float, vertex: Floats, next_one: Float
 def largest_quotient(
     rows: Floats, above: int, below: int, factor: float, slack: float, vertex: Floats, trial: Floats
 ) -> float:
-    """An upper bound of the largest B or C over D or A, and the vertex that about has it.
+    """Return an upper bound of the largest B or C over D or A, and the vertex that about has it.
 
     Each vertex that is highest at a level gives the next level; verified at the last one.
     """
@@ -218,7 +218,7 @@ def largest_quotient(
 
 @kernel("b1(f8[::1], f8, f8, f8, f8)", inner=True)
 def holds(vertex: Floats, u: float, k: float, c: float, slack: float) -> bool:
-    """Whether a line surely holds for every w, from the vertex that is worst for it."""
+    """Return whether a line surely holds for every w, from the vertex that is worst for it."""
     left = (vertex[B] + c * vertex[C]) * (1.0 + slack)
     right = (u * vertex[D] + k * vertex[A]) * (1.0 - slack)
     return bool(left <= right)
@@ -235,7 +235,7 @@ def level_line(
     below: Floats,
     vertex: Floats,
 ) -> tuple[float, float]:
-    """The c and the bound u k / c of about the best line at a level; a bound of inf is doubt.
+    """Return the c and the bound u k / c of about the best line at a level; inf is doubt.
 
     ``above`` and ``below`` are vertices above and below the level. Each asks a least k for every
     c, and where both ask the same the bound cannot be lower. There k is raised until the line
@@ -310,7 +310,7 @@ def between(u1: float, c1: float, bound1: float, u2: float, c2: float, bound2: f
 def search(
     rows: Floats, r: float, raising: bool, factor: float, slack: float, prior: Floats
 ) -> float:
-    """An upper bound of the ratio over all w: r, or more where that cannot be shown.
+    """Return an upper bound of the ratio over all w: r, or more where that cannot be shown.
 
     Without ``raising`` the first doubt ends the search with inf. With it, r is raised to the
     bound of each level that is above, so that nothing is above the r returned, and ``prior``
@@ -441,7 +441,7 @@ def within(
     r: float,
     rows: Floats,
 ) -> bool:
-    """One direction of one column: whether every prior is surely within r."""
+    """Return whether every prior is surely within r, in one direction of one column."""
     numerator, denominator, power = weigh_all(b, d, a, c, weights, exponent, absolute, rows)
     if not numerator:
         return True
@@ -472,8 +472,8 @@ def column_verdicts(
     down: float,
     passed: Flags,
 ) -> None:
-    """For each line of ``events`` and ``complements``: is R surely within ``up`` for all priors,
-    and 1 / R within ``down``? An infinite bound is not tested."""
+    """Say for each line of ``events`` and ``complements`` whether R is surely within ``up`` for all
+    priors, and 1 / R within ``down``. An infinite bound is not tested."""
     rows = np.empty((4, a.shape[0]))
     for k in range(events.shape[0]):
         b = events[k]
@@ -503,7 +503,7 @@ def column_suprema(
     powers: Integers,
     priors: Floats,
 ) -> None:
-    """For each line: upper bounds of sup R and sup 1 / R, as ratios (2, k) times 2**powers.
+    """Bound sup R and sup 1 / R of each line from above, as ratios (2, k) times 2**powers.
 
     A ratio is 0 where no prior has B C > 0, and inf where A D is 0 for all. ``priors`` (2, n) gets
     w of the last line.
@@ -536,7 +536,7 @@ def column_quotients(
     quotients: Floats,
     powers: Integers,
 ) -> None:
-    """For each line: an upper bound of the largest B / D over all priors, times 2**powers.
+    """Bound the largest B / D of each line over all priors, from above, times 2**powers.
 
     0 where B is 0 for all priors, and inf where D is.
     """

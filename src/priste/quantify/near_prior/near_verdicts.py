@@ -36,7 +36,7 @@ _EVALUATION = 1.0 + 64 * 2.0**-53
 def near_passes(
     joint: JointProbabilities, weights: Floats, factor: float, epsilon: float | Guarantee | Limits
 ) -> NDArray[np.bool_]:
-    """Whether every prior within ``factor`` of ``weights`` keeps a guarantee, shape (k,).
+    """Return whether every prior within ``factor`` of ``weights`` keeps a guarantee, shape (k,).
 
     ``weights`` (n,) are > 0, one per row; a prior has weights proportional to these times
     numbers in [1, ``factor``]. ``epsilon`` and the rounding as in
@@ -103,7 +103,7 @@ def near_leakages(
     factor: float,
     guarantee: float | Guarantee | None = None,
 ) -> Floats:
-    """The leakage of each candidate, shape (k,), over the directions that a guarantee bounds."""
+    """Return (k,) the leakage of each candidate, over the directions that a guarantee bounds."""
     if doubt(joint) == math.inf:
         return np.full(joint.columns, math.inf)
     logs, _ = _suprema(joint, weights, factor)
@@ -142,7 +142,7 @@ def _shared(
 
 
 def _suprema(joint: JointProbabilities, weights: Floats, factor: float) -> tuple[Floats, Floats]:
-    """Upper bounds of ln sup R and ln sup 1/R, (2, k), and the w of the last column, (2, n)."""
+    """Return bounds of ln sup R and ln sup 1/R, (2, k), from above, and w of the last column."""
     from priste.quantify.near_prior import level_kernels
 
     events, complements = _columns(joint)
@@ -158,7 +158,7 @@ def _suprema(joint: JointProbabilities, weights: Floats, factor: float) -> tuple
 
 
 def _log_odds(joint: JointProbabilities, weights: Floats, factor: float) -> Floats:
-    """Upper bounds (k,) of ln of the largest Pr(EVENT, o) / Pr(not EVENT, o)."""
+    """Return upper bounds (k,) of ln of the largest Pr(EVENT, o) / Pr(not EVENT, o)."""
     from priste.quantify.near_prior import level_kernels
 
     events, complements = _columns(joint)
@@ -172,7 +172,7 @@ def _log_odds(joint: JointProbabilities, weights: Floats, factor: float) -> Floa
 
 
 def _logarithms(ratios: Floats, powers: Integers, larger: float) -> Floats:
-    """ln of the ratios times 2**powers and of the doubt about them, rounded upwards."""
+    """Return ln of the ratios times 2**powers and of the doubt about them, rounded upwards."""
     with np.errstate(divide="ignore"):
         logs = np.log(ratios) + powers * math.log(2.0) + math.log(larger)
     size = np.abs(np.where(np.isfinite(logs), logs, 0.0)) + np.abs(powers)

@@ -71,7 +71,7 @@ POWERS = np.ldexp(1.0, np.arange(1001))
 
 @kernel("i8(f8)", inner=True)
 def binary(x: float) -> int:
-    """The bits of the exponent of x >= 0, which is in [2**(k-1023), 2**(k-1022)); 0 below 2**-1022.
+    """Return the bits of the exponent of x >= 0, in [2**(k-1023), 2**(k-1022)); 0 below 2**-1022.
 
     Taken from the float itself, as ``frexp`` is a call.
     """
@@ -80,13 +80,13 @@ def binary(x: float) -> int:
 
 @kernel("f8(i8)", inner=True)
 def power_of_two(shift: int) -> float:
-    """2**shift for a shift from -1022 to 1023."""
+    """Return 2**shift for a shift from -1022 to 1023."""
     return float(np.int64((shift + 1023) << 52).view(np.float64))
 
 
 @kernel("b1(f8[::1], f8[::1], f8)", inner=True)
 def narrow_priors(a: Floats, c: Floats, absolute: float) -> bool:
-    """Whether a and ā, which all columns share, are in the narrow range."""
+    """Return whether a and ā, which all columns share, are in the narrow range."""
     least = 1.0
     for i in range(a.shape[0]):
         ai = max(a[i] - absolute, 0.0)
@@ -186,7 +186,7 @@ def prepare_wide(
 
 @kernel("f8(f8, i8)", inner=True)
 def scaled_up(x: float, shift: int) -> float:
-    """x * 2**shift, never below the exact value however far it underflows."""
+    """Return x * 2**shift, never below the exact value however far it underflows."""
     y = math.ldexp(x, shift)
     if -1e-300 < y < 1e-300:
         return y + TINIEST if x > 0.0 else 0.0
@@ -195,7 +195,7 @@ def scaled_up(x: float, shift: int) -> float:
 
 @kernel("b1(f8[:, ::1], i8, f8[:, ::1], i8, f8)", inner=True)
 def pair_exceeds(ps: Floats, p: int, qs: Floats, q: int, r: float) -> bool:
-    """Whether some mixture of two rows may have F > 0, each row alone having F <= 0.
+    """Return whether some mixture of two rows may have F > 0, each row alone having F <= 0.
 
     True whenever F_pq > 2 sqrt(F_pp F_qq) in exact arithmetic; true at most for pairs
     whose supremum is above r (1 - 100 MARGIN).
@@ -226,7 +226,7 @@ def pair_exceeds(ps: Floats, p: int, qs: Floats, q: int, r: float) -> bool:
 
 @kernel("f8(f8[:, ::1], i8, f8[:, ::1], i8, f8)", inner=True)
 def pair_supremum(ps: Floats, p: int, qs: Floats, q: int, r: float) -> float:
-    """A ratio above r, close to the pair's supremum, that the pair does not exceed.
+    """Return a ratio above r, close to the pair's supremum, that the pair does not exceed.
 
     ``inf`` when it exceeds the largest ratio. A pair that does not exceed r, though other roundings
     made it seem so, raises r by the least step.
@@ -306,7 +306,7 @@ def greater(mantissa: float, exponent: float, other_mantissa: float, other_expon
 
 @kernel("UniTuple(f8, 2)(f8, f8, f8, b1)", inner=True)
 def slope(x: float, y: float, e: float, wide: bool) -> tuple[float, float]:
-    """x / y * 2**e for x >= 0, y > 0 as mantissa and exponent, with one rounding."""
+    """Return x / y * 2**e for x >= 0, y > 0 as mantissa and exponent, with one rounding."""
     if not wide:
         return x / y, 0.0
     quotient = x / y
@@ -325,7 +325,7 @@ def slope(x: float, y: float, e: float, wide: bool) -> tuple[float, float]:
 
 @kernel("UniTuple(f8, 2)(f8[:, ::1], i8, f8, f8, b1)", inner=True)
 def top_slope(rows: Floats, count: int, u: float, r: float, wide: bool) -> tuple[float, float]:
-    """The largest (b - u d) / (r a - u ā) over the first ``count`` rows with b > u d."""
+    """Return the largest (b - u d) / (r a - u ā) over the first ``count`` rows with b > u d."""
     bs = rows[B, :count]
     ds = rows[D, :count]
     As = rows[A, :count]
@@ -354,7 +354,7 @@ def top_slope(rows: Floats, count: int, u: float, r: float, wide: bool) -> tuple
 
 @kernel("UniTuple(f8, 2)(f8[:, ::1], i8, f8, f8, b1)", inner=True)
 def bottom_slope(rows: Floats, count: int, u: float, r: float, wide: bool) -> tuple[float, float]:
-    """The smallest (u d - b) / (u ā - r a) over the first ``count`` rows with u ā > r a."""
+    """Return the smallest (u d - b) / (u ā - r a) over the first ``count`` rows with u ā > r a."""
     bs = rows[B, :count]
     ds = rows[D, :count]
     As = rows[A, :count]
@@ -450,7 +450,7 @@ def row_at(
     exponent: float,
     sign: float,
 ) -> int:
-    """The position of a row with the given slope at u: a top one (sign 1) or a bottom one (-1)."""
+    """Return the position of a row with a slope at u: a top one (sign 1) or a bottom one (-1)."""
     for i in range(count):
         x = sign * (rows[B, i] - u * rows[D, i])
         y = sign * (r * rows[A, i] - u * rows[C, i])
@@ -502,7 +502,7 @@ def beyond_levels(rows: Floats, r: float, wide: bool) -> tuple[bool, int, int]:
 
 @kernel("UniTuple(f8, 2)(f8[:, ::1], f8)", inner=True)
 def level_range(rows: Floats, r: float) -> tuple[float, float]:
-    """The levels u between which a top and a bottom row exist: min r a / ā, max b / d."""
+    """Return the levels u between which a top and a bottom row exist: min r a / ā, max b / d."""
     bs, ds, As, cs = rows[B], rows[D], rows[A], rows[C]
     low = math.inf
     high = 0.0
@@ -640,8 +640,8 @@ def column_search(
     ratios: Floats,
     pairs: Integers,
 ) -> None:
-    """For each line of ``events`` and ``complements``: does sup R exceed the first of ``bounds``,
-    and sup 1 / R the second?
+    """Say for each line of ``events`` and ``complements`` whether sup R exceeds the first of
+    ``bounds``, and sup 1 / R the second.
 
     ``pairs`` (2, k, 2) gets rows that exceed: the same twice for one row, -1 if nothing does.
     With ``raising`` they reach the supremum, of which ``ratios`` (2, k) gets an upper bound, at

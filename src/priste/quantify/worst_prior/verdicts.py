@@ -84,7 +84,7 @@ def worst_prior_leakage(
 
 
 def worst_directions(joint: JointProbabilities) -> tuple[float, float]:
-    """The ``for_event`` and ``against_event`` of :func:`worst_prior_leakage`, without a prior."""
+    """Return ``for_event`` and ``against_event`` of :func:`worst_prior_leakage`, and no prior."""
     if doubt(joint) == math.inf:
         return math.inf, math.inf
     return _both(joint, *_suprema(joint))
@@ -105,7 +105,7 @@ def _both(
 
 
 def leakages(joint: JointProbabilities, guarantee: float | Guarantee | None = None) -> Floats:
-    """The ``value`` of :func:`worst_prior_leakage` for each candidate column, shape (k,).
+    """Return the ``value`` of :func:`worst_prior_leakage` for each candidate column, shape (k,).
 
     With a ``guarantee`` the largest over the directions that it bounds, as ``Leakage.over``. One
     set of releases counts as one column.
@@ -118,7 +118,7 @@ def leakages(joint: JointProbabilities, guarantee: float | Guarantee | None = No
 
 
 def passes(joint: JointProbabilities, epsilon: float | Guarantee | Limits) -> NDArray[np.bool_]:
-    """Whether every prior keeps a guarantee after each candidate, shape (k,).
+    """Return whether every prior keeps a guarantee after each candidate, shape (k,).
 
     ``epsilon`` is >= 0 for both directions, an ``OddsBound``, a ``BeliefBound``, or ``Limits``.
     True only if it is certainly kept, given the error bounds of the joint probabilities; False may
@@ -157,12 +157,12 @@ def passes(joint: JointProbabilities, epsilon: float | Guarantee | Limits) -> ND
 
 
 def lines_of(columns: Floats) -> Floats:
-    """The columns as lines (k, n), copied: one kind of array means one compilation."""
+    """Return the columns as lines (k, n), copied: one kind of array means one compilation."""
     return np.array(columns.T, order="C", ndmin=2)
 
 
 def _shared(joint: JointProbabilities) -> tuple[Floats, Floats, NDArray[np.int64], Floats, float]:
-    """What all columns share, as the kernels take it: a, ā, exponents, scales, absolute error."""
+    """Return a, ā, exponents, scales and absolute error, which all columns have in common."""
     if joint.answers != 2:
         raise InvalidParameter(
             "must be of two answers",
@@ -208,7 +208,7 @@ def _alive(joint: JointProbabilities) -> NDArray[np.bool_]:
 
 
 def doubt(joint: JointProbabilities) -> float:
-    """By what factor the exact ratio may exceed the one that the search sees."""
+    """Return by what factor the exact ratio may exceed the one that the search sees."""
     gamma = joint.relative_error
     if not gamma < 0.5 or joint.absolute_error == math.inf:
         return math.inf
@@ -369,7 +369,7 @@ def _searched(
 
 
 def _logarithms(joint: JointProbabilities, ratios: Floats) -> Floats:
-    """ln of the ratios and of the doubt about them, rounded upwards."""
+    """Return ln of the ratios and of the doubt about them, rounded upwards."""
     logs = np.log(ratios) + math.log(doubt(joint))
     return np.asarray(logs + 2.0**-50 * (1.0 + np.abs(np.where(np.isfinite(logs), logs, 0.0))))
 
@@ -383,14 +383,14 @@ def _log2(x: float) -> float:
 
 
 def _log2_sum(x: float, y: float) -> float:
-    """log2(2**x + 2**y)."""
+    """Return log2(2**x + 2**y)."""
     if x < y:
         x, y = y, x
     return x if y == -math.inf else x + math.log1p(2.0 ** (y - x)) / math.log(2)
 
 
 def _log2_difference(x: float, y: float) -> float:
-    """log2(2**x - 2**y); -inf unless x > y."""
+    """Return log2(2**x - 2**y); -inf unless x > y."""
     if not x > y:
         return -math.inf
     return x if y == -math.inf else x + math.log2(-math.expm1((y - x) * math.log(2)))
@@ -399,7 +399,7 @@ def _log2_difference(x: float, y: float) -> float:
 def pair_weights(
     joint: JointProbabilities, first: int, second: int, ratio: float, *, reverse: bool
 ) -> dict[int, float]:
-    """A prior on two rows whose likelihood ratio comes close to ``ratio``.
+    """Return a prior on two rows whose likelihood ratio comes close to ``ratio``.
 
     Where the supremum is a limit that no prior attains, or needs weights that doubles
     cannot hold, this is a prior on the way there; no weight is below ``SMALLEST_WEIGHT``.
@@ -419,7 +419,7 @@ def pair_weights(
     (b1, d1, a1, c1), (b2, d2, a2, c2) = logs
 
     def log2_ratio(t: float) -> float:
-        """log2 R when the first row has 2**t times the weight of the second."""
+        """Return log2 R when the first row has 2**t times the weight of the second."""
         above = _log2_sum(t + b1, b2) + _log2_sum(t + c1, c2)
         below = _log2_sum(t + a1, a2) + _log2_sum(t + d1, d2)
         if above == -math.inf:
@@ -448,7 +448,7 @@ _OFFSETS = (0.0, *(sign * 2.0**k for k in range(7) for sign in (-1.0, 1.0)))
 
 
 def _weights(first: int, second: int, log2_share: float) -> dict[int, float]:
-    """Weights that sum to 1, the first row having 2**log2_share times that of the second."""
+    """Return weights that sum to 1, the first row having 2**log2_share times that of the second."""
     share = 2.0 ** max(-abs(log2_share), -1074.0)
     small, large = max(share / (1.0 + share), SMALLEST_WEIGHT), 1.0 / (1.0 + share)
     return {first: small, second: large} if log2_share < 0 else {first: large, second: small}
