@@ -150,7 +150,7 @@ def protect(
         Path | None,
         typer.Option("--output", "-o", help="The released file.  [default: NAME.released.SUFFIX]"),
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Processes; each takes users.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, help="The number of processes.")] = 1,
     cluster: Annotated[
         str | None,
         typer.Option(help="The scheduler of a Dask cluster of your own, as tcp://host:8786."),
