@@ -26,7 +26,7 @@ class BatchReport:
     """What a run did. ``ledgers`` and what is asked of them are read from the parts when asked for.
 
     ``drawn_now`` counts steps, ``given_again`` users whose first draws were given again,
-    ``continued`` those whose stream of another run goes on, and ``sampled`` is the share of users
+    ``continued`` those whose stream of another run continues, and ``sampled`` is the share of users
     that was asked for.
     """
 

@@ -221,7 +221,7 @@ class Workspace:
     # Whether all of it belongs together
 
     def _checked(self) -> Manifest:
-        """Return the manifest if it and every part beside it are of this run; else StateError."""
+        """Return the manifest if it and every part next to it are of this run; else StateError."""
         found = read_manifest(self.manifest)
         there = {path.name: path for path in sorted(self.folder.glob("part-*"))}
         if found.head is None:
@@ -320,7 +320,7 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def refuse_changed_ledger(ledger: Path) -> None:
-    """Raise LedgerError if a ledger is not what the run beside it wrote last.
+    """Raise LedgerError if a ledger is not what the run next to it wrote last.
 
     A ledger without its run cannot be verified: only the journals know which cell a table of the
     calibrator released.

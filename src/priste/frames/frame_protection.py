@@ -64,13 +64,13 @@ def protect(
 
     This is the run of ``priste protect``: every person is one stream, the register of people is
     asked before anything is drawn, and a position off the map stops the run if the policy says so.
-    The run is kept in the folder ``to`` names (a file ``.parquet``, its ledger and its journals
-    beside it), by default below the user's state. The same frame gets the same draws again, a frame
-    that has grown is continued, and later locations of a person go on from what was released about
-    that person before, by any door. What cannot go on (another name, another map, an earlier
-    time) is refused, unless ``beside_earlier_releases`` says that nothing need be guaranteed about
-    both together. A ``seed`` is for experiments: its draws can be undone, the register is not
-    asked, and nothing is kept.
+    The run is kept in the folder that ``to`` names (a file ``.parquet``, its ledger and its
+    journals next to it), by default below the user's state. The same frame gets the same draws
+    again, a frame that has grown is continued, and later locations of a person continue that
+    person's stream, by whichever command it began. What cannot continue (another name, another map,
+    an earlier time) is refused, unless ``beside_earlier_releases`` says that nothing need be
+    guaranteed about both together. A ``seed`` is for experiments: its draws can be undone, the
+    register is not asked, and nothing is kept.
 
     Notes about the run are warnings. ``return_report=True`` returns the frame and a
     :class:`~priste.batch.BatchReport`.

@@ -44,7 +44,7 @@ class Releases(Protocol):
     """What was released about people before, by any door."""
 
     def begin(self, person: str, policy: Policy, folder: Path) -> KeptStream | None:
-        """Write down that a person's stream goes on in a folder.
+        """Write down that a person's stream continues in a folder.
 
         Returns what another place holds of the stream, None if it is all in the folder.
         """

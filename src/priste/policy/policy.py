@@ -389,7 +389,7 @@ class Policy:
         them is released whole where the trace has fixes before and after it, and otherwise not
         at all; since a release in guarded hours does not depend on the cell, that is cell 0. The
         other cells follow from the rest of the trace. A stream ends with its last fix outside
-        guarded hours, so that it can go on when there are more. ``also`` are further steps of
+        guarded hours, so that it can continue when there are more. ``also`` are further steps of
         guarded hours: those of events of earlier policies that the stream still guards.
 
         Raises PolicyError as :meth:`cells` does.

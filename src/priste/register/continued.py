@@ -1,4 +1,4 @@
-"""A person's stream goes on under a policy: the past counts, and what was guaranteed stays so.
+"""A person's stream continues under a policy: the past counts, and what was guaranteed stays so.
 
 The releases of an earlier run, silence since, and the releases to come are one stream. It is
 guarded for the events of the policy, and for those of earlier policies about which later releases
@@ -33,7 +33,7 @@ themselves, there are as many policies as people."""
 
 
 class CannotGoOn(StateError):
-    """A stream cannot go on under a policy; ``reason`` says why, without a full stop."""
+    """A stream cannot continue under a policy; ``reason`` says why, without a full stop."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"The stream cannot go on under this policy: {reason}.")
@@ -41,7 +41,7 @@ class CannotGoOn(StateError):
 
 
 class ContinuedStreams:
-    """Streams that go on. People under the same terms share what follows from the terms only."""
+    """Streams that continue. People under the same terms share what follows from the terms only."""
 
     def __init__(self) -> None:
         self._begun: dict[tuple[Policy, int], Policy] = {}
@@ -136,7 +136,7 @@ def step_of_clock(policy: Policy, kept: KeptStream) -> int:
 def guarded_by(kept: KeptStream, policy: Policy) -> frozenset[int]:
     """Return the guarded hours of a stream as steps of the clock of a policy.
 
-    None where the steps of both do not fall together: the stream cannot go on then.
+    None where the steps of both do not fall together: the stream cannot continue then.
     """
     before = kept.step_of(policy.timeline.time_of(0))
     if before is None or kept.step != policy.timeline.step:

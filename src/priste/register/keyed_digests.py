@@ -2,7 +2,7 @@
 
 Digests of true locations could be guessed by trying places, so they are keyed: the key lies in the
 user's state folder (``PRISTE_STATE``, else ``XDG_STATE_HOME``/priste, else ~/.local/state/priste),
-never beside a result. An attacker with a workspace or the register but without the key learns
+never next to a result. An attacker with a workspace or the register but without the key learns
 nothing.
 """
 

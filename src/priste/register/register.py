@@ -161,7 +161,7 @@ class RegisterTransaction:
         return bool(matches) and matches >= SAME_SHARE * min(asked, registered)
 
     def add(self, policy: str, place: str, people: Iterable[Person]) -> None:
-        """Write down that streams about people are begun, or go on."""
+        """Write down that streams about people are begun, or continue."""
         (turn,) = self._connection.execute(
             "SELECT coalesce(max(turn), 0) + 1 FROM streams"
         ).fetchone()

@@ -236,7 +236,7 @@ class MapDrawing:
         return tuple(parts)
 
     def _labels(self) -> tuple[Label, ...]:
-        """Place each region's name above it, below or beside; where all is taken, nowhere."""
+        """Place each region's name above it, below or beside it; where all is taken, nowhere."""
         rows, columns = self._window
         tall = len(rows) / len(columns)  # a panel's height in widths
         line = LINE_SHARE / tall

@@ -92,7 +92,7 @@ class RunSummary:
         return [user.user for user in (*chosen, *half)]
 
     def lines(self) -> tuple[str, ...]:
-        """Say where the price is paid, beside the uncalibrated mechanism; empty without the truth.
+        """Say where the price is paid, next to the uncalibrated mechanism; empty without the truth.
 
         >>> way = Worth(290.0, 2000.0, 90.0, 0.9, 0.9)
         >>> noise = Worth(500.0, 480.0, 510.0, 0.4, 0.1)

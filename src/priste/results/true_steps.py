@@ -1,6 +1,6 @@
 """Where a person was at each step of a clock, as far as a fix tells.
 
-Everything here is a true location: it is never written beside the releases.
+Everything here is a true location: it is never written next to the releases.
 """
 
 from __future__ import annotations

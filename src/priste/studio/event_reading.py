@@ -129,7 +129,7 @@ def _secret(
 
 
 def answers_of(guarded: Guarded) -> tuple[str, ...]:
-    """Return the answers that no release may tell apart; none for a plain event."""
+    """Return the answers that no release may distinguish; none for a plain event."""
     return guarded.answers if isinstance(guarded, Secret) else ()
 
 

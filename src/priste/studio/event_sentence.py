@@ -41,7 +41,7 @@ def _how_often(every: str, span: int) -> str:
 
 
 def answers_sentence(answers: Sequence[str], every: str | None) -> str:
-    """Return which answers no release may tell apart.
+    """Return which answers no release may distinguish.
 
     >>> answers_sentence(["clinic only", "neither"], None)
     'No two of these 2 answers can be distinguished: clinic only; neither.'

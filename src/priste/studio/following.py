@@ -50,7 +50,7 @@ MOST_WORST = 8
 class RunOrder:
     """What a run is made from. ``trace`` is the truth: it is never printed.
 
-    ``past`` is the stream that the run goes on from, as the register keeps it.
+    ``past`` is the stream that the run continues, as the register keeps it.
     """
 
     folder: Path

@@ -68,7 +68,7 @@ class Watch:
         return cls(LOOPBACK[host], port, person, token)
 
     async def messages(self) -> AsyncIterator[bytes]:
-        """Yield server-sent events for the page, for ever: points as they come, losses in words."""
+        """Yield server-sent events for the page: points as they come, losses in words."""
         while True:
             try:
                 async for event, value in self._connection():

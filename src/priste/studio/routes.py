@@ -244,7 +244,7 @@ class Studio:
             return open_town(self._town_folder, self._town_policies)
 
     def prepare(self) -> None:
-        """Build the town and its model before somebody asks for them, beside everything else."""
+        """Build the town and its model before somebody asks for them, next to everything else."""
 
         def build() -> None:
             with suppress(OSError, PristeError, Refused):  # the studio may be ending already

@@ -49,7 +49,7 @@ class Session:
         self._newest: dict[str, object] = {}
 
     async def newest(self, what: str, work: Callable[[], Answer]) -> Answer:
-        """Return what a piece of work comes to, done beside the server and one after the other.
+        """Return what a piece of work comes to, done next to the server and one after the other.
 
         Of questions of a kind that wait, only the newest is answered; others are Refused.
         """
@@ -102,7 +102,7 @@ class Session:
                 del self.exports[key]
 
     def cancel_all(self) -> None:
-        """End everything that is still going on."""
+        """End everything that is still continuing."""
         for job in [*self.runs.values(), *([self.forecast] if self.forecast else [])]:
             self.jobs.cancel(job)
 

@@ -76,7 +76,7 @@ def clean(
     A record is counted under the first problem it has, in this order: missing, unreadable,
     impossible time, missing position, impossible position, zero position; then, in the order of the
     source, unsorted, duplicate and conflict among those that are left. A stay gives way to fixes
-    and later stays within it, and goes on when they end.
+    and later stays within it, and continues when they end.
     """
     tally.records += int(raw.times.size)
     left = np.ones(raw.times.shape, dtype=np.bool_)

@@ -167,7 +167,7 @@ def _owners_said(owners: Sequence[str], recognised_by: str | None) -> str | None
 
 
 def _kind_among(file: SourceFile, chosen: str | None) -> str | None:
-    """Return the format of one of several files; None for a file that is beside the point.
+    """Return the format of one of several files; None for a file that is next to the point.
 
     A file whose name guarantees a format is never passed over: if it is broken, reading says so.
     Only JSON in an archive is: that of an account holds many such files about other things.

@@ -46,13 +46,13 @@ def write_released(
 ) -> WritingReport:
     """Write released positions in the format of a source: one record per step, at its middle.
 
-    ``released`` gives each user's released cell of each step of ``timeline``. A point is the
-    centre of the released cell. Nothing of the input is written but
-    its users, its format, and the names of the columns of tables. A format that is only read is
-    written as the one that the name of the destination guarantees.
+    ``released`` gives each user's released cell of each step of ``timeline``. A point is the centre
+    of the released cell. Nothing of the input is written but its users, its format, and the names
+    of the columns of tables. A format that is only read is written in the format that the name of
+    the destination states.
 
-    The destination appears whole or not at all, is never the input, and replaces an existing file
-    only with ``overwrite``; a folder only when empty. Raises :class:`OutputError` otherwise.
+    The destination appears complete or not at all, is never the input, and replaces an existing
+    file only with ``overwrite``; a folder only when empty. Raises :class:`OutputError` otherwise.
     """
     target, source, reading = Path(destination), traces.source, traces.reading
     points = ReleasedPoints(released, timeline, grid)

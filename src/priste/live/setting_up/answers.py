@@ -20,7 +20,7 @@ CELLS_ACROSS = 17
 """Cells along a side of the map, 361 with those off the map; odd, so that home is in one cell."""
 
 WEEKS = 2
-"""How long the clock of the policy runs, for forecasts; the stream goes on after it for ever."""
+"""How long the clock of the policy runs, for forecasts; the stream itself has no end."""
 
 KM_PER_DEGREE = 111.8
 """A little above the true value, so that the map is not too wide for its cells."""

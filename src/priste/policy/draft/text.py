@@ -88,7 +88,7 @@ def drafted(
     different cells, are regions. With at least ``FEWEST_PEOPLE`` people over days and their
     ``source``, a path from the policy's folder or several, the model is fitted on them; else it has
     a few numbers, how often people stay and how far they go. With ``homes``, the name of a table
-    beside the policy, the model also knows where each of a crowd lives. Without traces everything
+    next to the policy, the model also knows where each of a crowd lives. Without traces everything
     is an example, starting on ``day`` (today). The result names places of the traces: it is as
     private as they are. Raises InvalidParameter where too little lies outside the guarded hours.
     """
@@ -376,7 +376,7 @@ Entry = tuple[str, Any, str]
 
 
 class _Writer:
-    """A TOML document with notes beside its keys, in one column."""
+    """A TOML document with notes next to its keys, in one column."""
 
     def __init__(self) -> None:
         import tomlkit

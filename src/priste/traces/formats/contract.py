@@ -67,7 +67,7 @@ class TraceFormat:
     records of a file; a format of ``tables`` has that instead. ``write`` is None for a format that
     is only read. ``names_users`` says that files name users themselves; otherwise a file holds one
     user, and ``user_of_file`` tells whose a file of a folder is by its place. ``ignores`` are names
-    of files that lie beside those of the format. Times before ``earliest`` are wrong clocks.
+    of files that lie next to those of the format. Times before ``earliest`` are wrong clocks.
     """
 
     name: str
