@@ -1,8 +1,8 @@
-"""A person's stream as it is kept: what was released at each step, on which clock, under what.
+"""A person's stream as it is kept: its releases, its clock and its terms.
 
-Doors keep the streams of many people in one place, and this form holds all that a later run needs
-to continue: the events that are guarded with their guarantees, digests of the map and of the other
-terms, and every release with its likelihood. It holds no true location.
+This form holds all that a later run needs to continue a stream: the events that are guarded with
+their guarantees, digests of the map and of the other terms, and every release with its likelihood.
+It holds no true location.
 """
 
 from __future__ import annotations

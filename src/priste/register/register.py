@@ -1,4 +1,4 @@
-"""The register: whose fixes were released before, under what, and where to.
+"""The register: whose fixes were released before, under which policy, and into which folder.
 
 All releases about a person are one stream. The same fixes protected twice are two draws for one
 step, and two streams about one person together reveal more than each. So every run looks up, before

@@ -1,4 +1,4 @@
-"""An event read back: a sentence that says when it happens, made from its tree."""
+"""An event as a sentence that says when it happens, made from its tree."""
 
 from __future__ import annotations
 

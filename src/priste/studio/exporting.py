@@ -87,7 +87,7 @@ class HandedOut:
 async def exported(what: str, made: RunMade, source: Source, report: str, fetch: Fetch) -> Response:
     """Return one file of a run, or all of them as an archive; ``fetch`` makes the long ones.
 
-    ``report`` is one of ``REPORTS``; the archive holds both that may be of use to others and not.
+    ``report`` is one of ``REPORTS``. The archive holds the report to share and the private one.
     """
     policy = made.order.text.encode("utf-8")
     released = f"{source.path.stem}.released{released_suffix(source.traces)}"

@@ -93,7 +93,7 @@ class Session:
         return found
 
     def add_run(self, job: Job) -> None:
-        """Keep a run, and let go of the oldest if there are too many."""
+        """Keep a run, and drop the oldest if there are too many."""
         self.runs[job.id] = job
         while len(self.runs) > MOST_RUNS:
             _, oldest = self.runs.popitem(last=False)
@@ -144,7 +144,7 @@ class Sessions:
         return found
 
     def leave(self, number: str) -> None:
-        """End a session in a while, unless something is asked of it before."""
+        """End a session after a while, unless it is used before."""
         session = self.session(number)
         session.left = asyncio.get_running_loop().call_later(LINGER, self.end, number)
 
