@@ -1,4 +1,4 @@
-"""What a run did, for people and for JSON; nothing of it is a true location."""
+"""What a run did, for people and for JSON. It holds no true location."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class BatchReport:
         return dict(zip(self.guarantees, self.parts.largest("leakage"), strict=True))
 
     def largest_belief(self) -> dict[str, float]:
-        """Return how sure of each event the surest adversary got, over all users and steps."""
+        """Return the largest belief in each event, over all users and steps."""
         return dict(zip(self.guarantees, self.parts.largest("belief"), strict=True))
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """A file of many users, protected: each its own stream, on all cores or a cluster, resumable.
 
 The order of work: the input is gathered into chunks of users on the disk; everything that can be
-wrong is looked for; then every chunk is released and its part kept (in a folder next to the
+wrong is checked; then every chunk is released and its part kept (in a folder next to the
 destination); last, ledger and result are written from the parts. A run that is stopped at any
 moment continues where it was: finished parts stay, and the others are drawn with the same bits.
 """
@@ -208,7 +208,8 @@ def protect_file(
 def _check_places(
     target: Destination, traces: Traces, places: Path | None, overwrite: bool
 ) -> None:
-    """Refuse before anything is drawn what could not be written, or would harm the input."""
+    """Refuse, before anything is drawn, results that could not be written or would harm the
+    input."""
     target.check(folder=traces.source.is_folder, overwrite=overwrite)
     outputs = {"destination": target.path, "ledger": target.ledger, "workspace": target.workspace}
     inputs = {"input": traces.source.root}
@@ -303,7 +304,7 @@ def _is_off_the_map(policy: Policy, trace: Trace) -> bool:
 
 
 class _Everybody(Mapping[str | None, tuple[int, ...]]):
-    """One cell for every step of every user, to rehearse with."""
+    """One cell for every step of every user, for a rehearsal."""
 
     def __init__(self, gathering: Gathering, steps: int) -> None:
         self._gathering = gathering

@@ -73,7 +73,7 @@ class Destination:
         return beside(self.path, WORKSPACE_SUFFIX)
 
     def check(self, *, folder: bool, overwrite: bool) -> None:
-        """Say before any work is done why a result could not be written."""
+        """Raise an error before any work is done if a result could not be written."""
         kept = "Choose another name, or ask to overwrite it: what was drawn is not drawn again."
         try:
             for path in (self.path, self.ledger) if self.in_parts else (self.path,):

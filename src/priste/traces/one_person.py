@@ -1,4 +1,4 @@
-"""Telling from traces that they are parts of one person's, as the activities of a watch are."""
+"""Recognise traces that are parts of one person's, such as the activities of a watch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import numpy as np
 from priste.traces.fixes import Trace
 
 NEAR_KM = 1.0
-"""Who continues within this distance of where the last part ended is likely to be the same."""
+"""A part that begins within this distance of the end of the last one is likely the same
+person's."""
 
 MOST_GO_ON = 2 / 3
 """This many of the parts must continue where the one before ended."""

@@ -1,4 +1,4 @@
-"""Writing: whole files under their final name or nothing, and never over what was read."""
+"""Write complete files under their final name or nothing, and never over the input."""
 
 from __future__ import annotations
 
@@ -125,8 +125,8 @@ def write_traces(
 ) -> None:
     """Write traces as they are, with their true positions, to 7 decimals of a degree.
 
-    For data one made oneself. The format follows the name of the destination unless stated. Tables
-    and GeoJSON hold many users; Geolife is a folder, or a file named ``.plt``; a file of any other
+    For made-up data. The format follows the name of the destination unless stated. Tables and
+    GeoJSON hold many users; Geolife is a folder, or a file named ``.plt``; a file of any other
     format holds one user. A stay is written as a fix at its beginning and one at its end. T-Drive
     lines need the ``zone`` of their clock. Times of Geolife, Cabspotting, OwnTracks, TCX and
     T-Drive are whole seconds, those of NMEA milliseconds.
