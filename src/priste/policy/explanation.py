@@ -82,7 +82,8 @@ class Explanation:
 
 
 def explain_policy(policy: Policy) -> Explanation:
-    """Say in plain words what a policy guarantees, against which adversary, and what not."""
+    """Say in plain words what a policy guarantees, against which adversary, and what it does
+    not."""
     grid = policy.grid
     begin, end = policy.timeline.time_of(0), policy.timeline.time_of(policy.steps)
     calibrator = CALIBRATORS.get(str(policy.calibrator.describe()["kind"]))
@@ -173,7 +174,7 @@ def _guarded_hours(policy: Policy) -> list[str]:
 
 
 def _mechanism_words(mechanism: Mechanism) -> str:
-    """Say what noise is drawn, at most so little."""
+    """Say which noise is drawn before calibration."""
     base = getattr(mechanism, "base", mechanism)
     said = f"The mechanism {mechanism_words(base)}"
     if base is not mechanism:

@@ -1,4 +1,4 @@
-"""The HTML report: one self-contained file that asks nothing of the network."""
+"""The HTML report: one self-contained file without network requests."""
 
 from __future__ import annotations
 

@@ -393,7 +393,7 @@ def _people(given: Any, grid: Grid, name: str) -> list[Path]:
 
 
 def _is_path(given: Any) -> bool:
-    """Tell one person's cells from several people: cells cannot be iterated over."""
+    """Return whether these are one person's cells, which cannot be iterated over."""
     return len(given) > 0 and not isinstance(given[0], Sequence | np.ndarray | StepCells)
 
 

@@ -78,8 +78,8 @@ def drafted(
 
     The event is an example by rule: at one of the places where people stay, or with ``kind``, the
     path of a GeoJSON file of places of one kind, at all of those; at the times of the week
-    ``guard``, or else at those of a template. Nobody looks whether somebody was there then, and the
-    traces are read without these hours, so that the draft does not depend on what it guards.
+    ``guard``, or else at those of a template. The traces are read without these hours, so that the
+    draft does not depend on what it guards.
 
     Of the rest: the clock holds the two whole weeks with the most data, or what ``since`` and
     ``until`` ask for; the map is made of blocks of the public lattice around where people are then
@@ -171,7 +171,7 @@ def _share(share: float) -> str:
 
 
 def kilometres(km: float) -> str:
-    """Say a length in metres below a kilometre, and in kilometres from there.
+    """Return a length in words: in metres below a kilometre, in kilometres from there on.
 
     >>> kilometres(0.25), kilometres(1.5), kilometres(20.0)
     ('250 m', '1.5 km', '20 km')
@@ -356,7 +356,8 @@ def _mobility(
 
 
 def _homecoming(facts: DraftFacts) -> list[Entry | str]:
-    """Return the entries about somebody's home: who knows it knows that they come back."""
+    """Return the entries about a person's home: an adversary who knows it knows that the person
+    comes back."""
     habits = facts.home_habits
     if facts.home is None or habits is None:
         return []
