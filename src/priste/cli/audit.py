@@ -92,7 +92,7 @@ class Audited:
                 out.print(f"  {any_prior_words(found)}")
             others = dict(of.otherwise[user][name])
             if found.any_movement:
-                anyhow = "who thinks anything of how likely the possible moves are"
+                anyhow = "with any probabilities for the possible moves"
                 others[anyhow] = found.max_any_movement
             if others:
                 out.print("  Not guaranteed, with another model: odds moved")

@@ -133,7 +133,7 @@ def _notes(facts: DraftFacts, source: object, homes: str) -> list[str]:
     ]
     hours = " and ".join(facts.times)
     notes.append(
-        f"Read without the hours that are guarded, {hours}: what happened then changes nothing."
+        f"Read without the guarded hours, {hours}: the draft does not depend on what happened then."
     )
     if facts.people > 1:
         some = "" if facts.present == facts.people else f", {facts.present} of them in this time"
@@ -149,9 +149,8 @@ def _notes(facts: DraftFacts, source: object, homes: str) -> list[str]:
             "" if len(facts.homes) == facts.people else " The homes of the others are not known."
         )
         notes.append(
-            f"Homes: of {len(facts.homes)} of {facts.people} people it is clear where they live. "
-            f"{homes} says it: keep it as private as the traces. Adversaries are taken to know "
-            f"it.{others}"
+            f"Homes: {homes} has the homes of {len(facts.homes)} of {facts.people} people: keep it "
+            f"as private as the traces. Adversaries are assumed to know them.{others}"
         )
     return notes
 
@@ -223,7 +222,7 @@ def _text(
     )
     out.section(
         ["mobility"],
-        "how people move: what an adversary is taken to know",
+        "how people move: an adversary is assumed to know it",
         *_mobility(facts, source, format),
     )
     alpha = round_up(2.0 / cell)
@@ -235,7 +234,7 @@ def _text(
     )
     out.remark(
         "The adversary. Against one with any prior, little can be released. The usual adversary "
-        "knows how people move here, and perhaps where you live; then much more can be."
+        "knows how people move here, and perhaps where you live; then releases are more exact."
     )
     home = [] if facts.home is None else [facts.home]
     also = [("also", home, "and perhaps that you began there")] if home else []
@@ -250,7 +249,7 @@ def _text(
         "",
         ("epsilon", 1.0, "odds move by at most a factor e^1 = 2.72, up or down"),
         "odds_up = 1.0: instead, only that it happened stays deniable",
-        "belief_at_most = 0.2: instead, the adversary gets at most 20 % sure of it",
+        "belief_at_most = 0.2: instead, the adversary believes at most 20 % that it happened",
     )
     off = "off the map is a place of its own around it"
     if facts.frame.outside:
@@ -281,13 +280,13 @@ def _text(
         place = _name_of(kind)
         out.section(["regions", place], "", ("geojson", kind, "every place of this kind"))
     out.remark(
-        "What must stay deniable. This is an example by rule, and so should yours be: guard places "
-        "and hours, not what you remember. The choice of an event is information too."
+        "What must stay deniable. This is an example. Guard by rule (a place and hours of every "
+        "week), not the visits that you remember: the choice of an event is information too."
     )
     if facts.people:
         out.remark(
-            f"Everything above was made without looking at {' and '.join(facts.times)}. To guard "
-            "other hours draft anew: priste init --guard 'fri 18:00-20:00'."
+            f"Everything above was made without reading {' and '.join(facts.times)}. To guard "
+            "other hours draft again: priste init --guard 'fri 18:00-20:00'."
         )
     for number, when in enumerate(facts.times, 1):
         name = "example" if number == 1 else f"example{number}"
@@ -317,7 +316,7 @@ def _event(place: str, when: str, facts: DraftFacts) -> list[Entry]:
     if read.first is not None or facts.clock.is_outing:
         return [("formula", formula, "")]
     every = "day" if len(read.weekdays) == 7 else "week"
-    return [("formula", formula, ""), ("every", every, f"each {every}'s is an event of its own")]
+    return [("formula", formula, ""), ("every", every, f"each {every} is an event of its own")]
 
 
 def _formula(text: str) -> Any:
@@ -333,10 +332,10 @@ def _mobility(
         found: list[Entry | str] = [
             ("kind", "fit", "learnt from these people; each is left out of their own model"),
             ("traces", source if isinstance(source, str) else list(source), ""),
-            ("memory", "auto", "by hour or not: what predicts people left out best"),
+            ("memory", "auto", "by hour or not: chosen by cross-validation"),
         ]
         if facts.homes:
-            found.append(("home", facts.home, "and come home: how often is learnt too"))
+            found.append(("home", facts.home, "and they come home, as often as these people"))
         return found if format is None else [*found, ("format", format, "")]
     habits = facts.habits
     found = [
@@ -345,9 +344,9 @@ def _mobility(
     ]
     if habits.stay_at_night is not None:
         found.append(("stay_at_night", habits.stay_at_night, "from 22:00 to 06:00"))
-    found.append(("decay", habits.decay, "the larger, the rarer long ways are"))
+    found.append(("decay", habits.decay, "a larger number makes long ways rarer"))
     away = min(max(round(facts.frame.outside, 2), 0.01), 0.99)
-    found.append(("away_share", away, "of the time people are off the map"))
+    found.append(("away_share", away, "share of the time off the map"))
     found += _homecoming(facts)
     if facts.people:
         found.append("These numbers are from the trace: they say how its user moves, not where.")
@@ -362,9 +361,9 @@ def _homecoming(facts: DraftFacts) -> list[Entry | str]:
     if facts.home is None or habits is None:
         return []
     found: list[Entry | str] = [
-        ("home", facts.home, "and come home: who may know where you live knows that"),
-        ("stay_home", habits.stay, "the chance of those at home to be there a step later"),
-        ("back_home", habits.back, "that of those who are not to be home then"),
+        ("home", facts.home, "they come home, and the adversary knows it"),
+        ("stay_home", habits.stay, "the chance to be still at home a step later"),
+        ("back_home", habits.back, "the chance to be back home a step later"),
     ]
     at_night = {"stay_home": habits.stay_at_night, "back_home": habits.back_at_night}
     return found + [

@@ -151,7 +151,7 @@ export function openRun(store, view, { open, api }) {
     element("section", { class: "card" }, heading, moment, chartKeys(), charts, pick, table.node, prior),
     tiles,
     more,
-    element("section", { class: "card" }, element("h3", {}, "When it is vague"), strip),
+    element("section", { class: "card" }, element("h3", {}, "When the error is large"), strip),
     element(
       "div",
       { class: "row next" },
