@@ -92,7 +92,7 @@ def main() -> None:
         pairs = hourly(town)
     times = [release.time for _, release in pairs]
     with rc_context({**STYLE, "axes.grid": False, "font.size": 10, "axes.titlesize": 12}):
-        figure = Figure(figsize=(8.6, 4.6), layout="constrained")
+        figure = Figure(figsize=(7.2, 4.05), layout="constrained")
         left, right = figure.subplots(1, 2)
         left.set_title("Where Ada was on Wednesday")
         right.set_title("What the app received")
@@ -103,7 +103,7 @@ def main() -> None:
             axes.spines[:].set_visible(True)
         draw_way(left, policy.grid, [true for true, _ in pairs], times, SHADED["true"])
         draw_way(right, policy.grid, [release for _, release in pairs], times, GUARDED)
-        figure.savefig(PICTURE, dpi=130, metadata={"Software": None})
+        figure.savefig(PICTURE, dpi=160, metadata={"Software": None})
 
 
 if __name__ == "__main__":

@@ -359,7 +359,7 @@ function beforehand(store) {
     element(
       "p",
       { class: "quiet small" },
-      "Each release appears on the map and in the curves as it is made. You can stop at any time, go back, and read it as another adversary does.",
+      "Each release appears on the map and in the curves as it is made. You can stop at any time, go back, and choose another adversary.",
     ),
   );
 }
