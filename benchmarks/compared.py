@@ -1,4 +1,4 @@
-"""The policy of ``priste demo`` beside its alternatives: ``python -m benchmarks.compared``.
+"""The policy of ``priste demo`` next to its alternatives: ``python -m benchmarks.compared``.
 
 Runs the demo in a folder of its own, compares its policy as ``priste compare policy.toml --streams
 8`` does, and writes what the command shows to ``benchmarks/results/compared.json``. ``--picture

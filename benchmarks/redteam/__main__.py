@@ -3,7 +3,7 @@
 ``python -m benchmarks.redteam`` (``make redteam``) runs every part and writes the page; ``--quick``
 runs a small form within minutes and writes figures and page to the work folder. Labelled streams
 are attacked way by way, and each way is kept in the work folder as soon as it is done: run the
-command again to go on. Another commit of priste begins anew, ``--way priste`` with this way of
+command again to continue. Another commit of priste begins anew, ``--way priste`` with this way of
 releasing alone. Days of real people need folders: ``--geolife DIR``, ``--cabs DIR``. So do programs
 of others: ``--privkit DIR`` (an environment that is made there), ``--ldptrace DIR`` and
 ``--retrasyn DIR`` (the folders with their programs). Figures of parts and ways that are not run

@@ -68,8 +68,7 @@ def compare(
         list[str] | None,
         typer.Option(
             "--with",
-            help="An alternative, as kind or kind:number; several times for several. "
-            "[default: all of them]",
+            help="An alternative, as kind or kind:number. May be repeated. [default: all of them]",
             show_default=False,
         ),
     ] = None,
@@ -84,7 +83,7 @@ def compare(
     overwrite: Overwrite = False,
     reading: Reading = AS_IT_TELLS,
 ) -> Compared:
-    """Compare a policy with what people use in its place: leakage, belief and mean error."""
+    """Compare a policy with its usual alternatives: leakage, belief and mean error."""
     from priste.forecast.alternatives_compared import compare as measure
     from priste.forecast.alternatives_page import save_comparison
     from priste.forecast.picture import check_plot

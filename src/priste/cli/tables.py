@@ -86,7 +86,7 @@ def users_table(made: Mapping[str, Any]) -> Table:
 
 
 def metres_table(made: Mapping[str, Any]) -> Table:
-    """Show how far releases are from the truth, near and far from the events, beside others."""
+    """Show how far releases are from the truth, near and far from the events, next to others."""
     sides = ("everywhere", "far", "near")
     table = _table("mean error, from the true fix", "everywhere", "far from events", "near them")
     for way, each in made["metres"].items():
@@ -140,7 +140,7 @@ def belief_table(report: StreamReport) -> Table:
 
 
 def cost_table(report: StreamReport) -> Table:
-    """Show how far releases are from the truth, near and far from the events, beside a constant."""
+    """Show how far releases are from the truth, near and far from the events, and of a constant."""
     table = _table(
         "mean error",
         "everywhere",
@@ -179,7 +179,7 @@ BEFORE = 6
 
 
 def comparison_table(found: Comparison) -> Table:
-    """Show ways to release beside each other: how far they move odds, and their mean error."""
+    """Show ways to release next to each other: how far they move odds, and their mean error."""
     from priste.forecast.alternatives_page import lines_of, shown_places
 
     shown = [place for place in shown_places(found) if place != BEFORE]

@@ -1,4 +1,4 @@
-"""The comparison with alternatives as a table, a picture and a page: odds beside mean errors."""
+"""The comparison with alternatives as a table, a picture and a page: odds next to mean errors."""
 
 from __future__ import annotations
 
