@@ -40,7 +40,7 @@ FULL = {
     "walkers": 100,
     "files": 150,
     "weeks": 4,
-    "exact": 100,
+    "exact": 50,
 }
 QUICK = {
     "model": 30,
@@ -242,7 +242,7 @@ def small_json(value: Any) -> str:
 def joined(before: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
     """Return what was found, with the ways of releasing that were measured before and not again."""
     for each in ("ways", "of", "streams"):
-        if each in found:
+        if "ways" in found and each in found:
             found[each] = {**before.get(each, {}), **found[each]}
     return found
 
