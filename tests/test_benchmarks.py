@@ -233,9 +233,9 @@ def test_a_slice_of_the_red_team_runs_and_goes_on(
     """Exact leakages of a small world: the page marks what is above; a way is not done twice."""
     run = ["model-exact", "--quick", "--work", str(tmp_path)]
     redteam.main([*run, "--way", "exact", "--way", "priste"])
-    assert "model-exact priste" in capsys.readouterr().err
+    assert "model-exact-3 priste" in capsys.readouterr().err
     redteam.main([*run, "--way", "constant", "--way", "priste"])
-    assert "model-exact priste" not in capsys.readouterr().err
+    assert "model-exact-3 priste" not in capsys.readouterr().err
     rows = json.loads((tmp_path / "quick/redteam.json").read_text())["model-exact"]["ways"]
     assert rows["exact"][0] is None
     assert 0.0 < rows["priste"][0] <= 1.0
