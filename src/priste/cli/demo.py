@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.padding import Padding
 
-from priste.cli.console import progress
+from priste.cli.console import list_files, progress
 from priste.errors import OutputExists
 
 if TYPE_CHECKING:
@@ -75,9 +75,14 @@ class Demonstration:
             f"against {report.against}, and who knows all releases and this code. "
             f"{_price(report)}\n"
         )
-        out.print(f"  {where / 'policy.toml'}    what was guaranteed: priste explain it")
-        out.print(f"  {where / 'released.csv'}   what the app receives")
-        out.print(f"  {where / 'report.html'}    the whole story; open it in a browser")
+        list_files(
+            out,
+            {
+                where / "policy.toml": "what was guaranteed: priste explain it",
+                where / "released.csv": "what the app receives",
+                where / "report.html": "the whole story; open it in a browser",
+            },
+        )
 
 
 def _side(audit: EventAudit | None) -> dict[str, float] | None:
