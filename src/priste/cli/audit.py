@@ -155,7 +155,7 @@ def audit(
     user: User = None,
     reading: Reading = AS_IT_TELLS,
 ) -> Found:
-    """State what releases say about each event, step by step, to the adversary of the policy."""
+    """State what releases reveal about each event, step by step."""
     from priste.batch import files_of_run
     from priste.policy import load_policy
     from priste.report import choose_ledgers

@@ -68,6 +68,7 @@ def compare(
         list[str] | None,
         typer.Option(
             "--with",
+            metavar="KIND",
             help="An alternative, as kind or kind:number; several times for several. "
             "[default: all of them]",
             show_default=False,
@@ -78,13 +79,14 @@ def compare(
     plot: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Draw it: a page (.html) or a picture (.png, .pdf, .svg); several times for both."
+            metavar="PATH",
+            help="Draw it: a page (.html) or a picture (.png, .pdf, .svg); several times for both.",
         ),
     ] = None,
     overwrite: Overwrite = False,
     reading: Reading = AS_IT_TELLS,
 ) -> Compared:
-    """Compare a policy with what people use in its place: leakage, belief and mean error."""
+    """Compare a policy with what people use in its place."""
     from priste.forecast.alternatives_compared import compare as measure
     from priste.forecast.alternatives_page import save_comparison
     from priste.forecast.picture import check_plot

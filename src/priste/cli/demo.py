@@ -95,7 +95,7 @@ def demo(
     folder: Annotated[Path, typer.Option(help="Where to put the town.")] = Path("demo-output"),
     seed: Annotated[int, typer.Option(min=0, help="Makes the demo repeatable.")] = 1,
 ) -> Demonstration:
-    """Protect two weeks in a made-up town, and show what would have leaked."""
+    """Protect two weeks in a made-up town, beside what would leak."""
     from priste.batch import protect_file
     from priste.policy import load_policy
     from priste.policy.town_policy import build_town

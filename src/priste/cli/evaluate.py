@@ -57,9 +57,10 @@ def evaluate(
     seed: Annotated[int, typer.Option(min=0, help="For the draw of the mechanism.")] = 1,
     reading: Reading = AS_IT_TELLS,
 ) -> Evaluated:
-    """Measure how useful releases are, beside the uncalibrated mechanism and a constant point.
+    """Measure how useful releases are, beside two baselines.
 
-    The figures are made from true locations, and say nothing about single steps.
+    The baselines are the uncalibrated mechanism and a constant point. The figures are made from
+    true locations, and say nothing about single steps.
     """
     from priste.batch import files_of_run
     from priste.policy import load_policy

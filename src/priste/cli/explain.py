@@ -73,7 +73,7 @@ def explain(
         typer.Option("--forecast/--no-forecast", help="Also state what to expect."),
     ] = True,
 ) -> Explained:
-    """Say in plain words what a policy guarantees and against which adversary, and its cost."""
+    """Say in plain words what a policy guarantees, and its cost."""
     from priste.policy import explain_policy, load_policy
 
     with progress("Reading the policy"):

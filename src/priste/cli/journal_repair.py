@@ -16,7 +16,7 @@ File = Annotated[Path, typer.Argument(help="A journal, as live-state/me/000000.j
 
 @app.command()
 def check(file: File) -> None:
-    """Report whether a journal is whole, how many steps it holds and whose it is.
+    """Report whether a journal is whole, and what it holds.
 
     Nothing is changed. Exit code 2 if it is damaged.
     """
@@ -47,7 +47,7 @@ def repair(
         ),
     ] = False,
 ) -> None:
-    """Cut off what a crash left of the last line; what was released stays.
+    """Cut off what a crash left of the last line.
 
     A journal that is damaged before its end is left as it is, unless --forget-releases is given.
     Then it is cut after the last line that checks, a copy stays beside it, and about the steps

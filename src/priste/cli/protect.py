@@ -188,7 +188,10 @@ def protect(
     reading: Reading = AS_IT_TELLS,
     overwrite: Overwrite = False,
 ) -> Protection:
-    """Release a file of locations under a policy; the same command continues a stopped run."""
+    """Release a file of locations under a policy.
+
+    The same command continues a run that was stopped.
+    """
     from priste.workers import preload
 
     if cluster is None:
