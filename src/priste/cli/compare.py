@@ -72,6 +72,7 @@ def compare(
         list[str] | None,
         typer.Option(
             "--with",
+            metavar="KIND",
             help="An alternative, as kind or kind:number. May be repeated. [default: all of them]",
             show_default=False,
         ),
@@ -81,13 +82,14 @@ def compare(
     plot: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Draw it: a page (.html) or a picture (.png, .pdf, .svg); several times for both."
+            metavar="PATH",
+            help="Draw it: a page (.html) or a picture (.png, .pdf, .svg); several times for both.",
         ),
     ] = None,
     overwrite: Overwrite = False,
     reading: Reading = AS_IT_TELLS,
 ) -> Compared:
-    """Compare a policy with its usual alternatives: leakage, belief and mean error."""
+    """Compare a policy with its usual alternatives."""
     from priste.forecast.alternatives_compared import compare as measure
     from priste.forecast.alternatives_page import save_comparison
     from priste.forecast.picture import check_plot

@@ -22,6 +22,7 @@ from priste.policy.draft.places import (
     frequent_places,
 )
 from priste.policy.draft.stretch import (
+    OUTING_SLOT,
     SLOT,
     DraftClock,
     Stretch,
@@ -141,7 +142,8 @@ def facts_of(
     stretch = busiest_stretch(everybody, zone, since, until)
     present = [part for part in (cut(trace, stretch) for trace in everybody) if part is not None]
     found = frequent_places(present[:MOST_TRACES], most=24)
-    slots = [np.unique(trace.times // SLOT, return_index=True)[1] for trace in present]
+    slot = SLOT if span_of(present) >= timedelta(days=1) else OUTING_SLOT
+    slots = [np.unique(trace.times // slot, return_index=True)[1] for trace in present]
     lat = np.concatenate([trace.lat[kept] for trace, kept in zip(present, slots, strict=True)])
     lon = np.concatenate([trace.lon[kept] for trace, kept in zip(present, slots, strict=True)])
     frame = frame_of(lat, lon, found[:2])
@@ -222,6 +224,8 @@ def guarded(
     if not (held and (asked or _holds_the_template(held, clocks, since or until))):
         # An outing, or days that were asked for and do not hold the afternoon of the template.
         recorded = _within(people, clocks, since, until)
+        if asked and rest and not held and not whole:
+            raise _nothing_then(rest, clocks)
         if asked or span_of(held) < timedelta(days=1) <= span_of(recorded):
             raise nothing_left(rule.times)
         guard = Guard.amid(recorded or people)
@@ -231,6 +235,16 @@ def guarded(
     if named is None:
         raise nothing_left(rule.times)
     return named, guard.in_zone(zone_of(named)), rest
+
+
+def _nothing_then(rest: Sequence[Trace], zone: str) -> InvalidParameter:
+    """Return the refusal where nothing but guarded hours was recorded in the time asked for."""
+    first = min(trace.start for trace in rest).astimezone(zone_of(zone))
+    last = max(trace.end for trace in rest).astimezone(zone_of(zone))
+    return InvalidParameter(
+        "Outside the hours to be guarded there is no fix in the time that was asked for",
+        hint=f"The other fixes reach from {first:%Y-%m-%d} to {last:%Y-%m-%d} ({zone}).",
+    )
 
 
 def _holds_the_template(people: Sequence[Trace], zone: str, asked: datetime | None) -> bool:
