@@ -169,14 +169,18 @@ APART = 1e-9
 GOLDEN = 0.6180339887498949
 
 
-@lru_cache(maxsize=8)
 def fixed_offsets(count: int) -> Floats:
     """Return (count,) numbers in [0, 1), all different: multiples of the golden ratio; read-only.
 
     >>> fixed_offsets(3).round(3).tolist()
     [0.618, 0.236, 0.854]
     """
-    apart: Floats = np.asarray((np.arange(1, count + 1) * GOLDEN) % 1.0, dtype=np.float64)
+    return _offsets(count.bit_length())[:count]
+
+
+@lru_cache
+def _offsets(bits: int) -> Floats:
+    apart: Floats = np.asarray((np.arange(1, 2**bits + 1) * GOLDEN) % 1.0, dtype=np.float64)
     apart.flags.writeable = False
     return apart
 

@@ -323,11 +323,14 @@ class Programme:
         self._infinite = highspy.kHighsInf
         self._infeasible = highspy.HighsModelStatus.kInfeasible
         self._sources, self._targets = costs.shape
-        self._source, self._target = np.nonzero(arcs)
+        written = [row for bound in bounds for row in _written(bound)]
+        rows = np.array(written).reshape(-1, self._sources)
+        possible = _possible(arcs, rows)
+        self._source, self._target = np.nonzero(possible)
+        ties = TIE * fixed_offsets(int(arcs.sum()))[possible[arcs]]
         order = np.argsort(self._target, kind="stable")
         starts = np.searchsorted(self._target[order], np.arange(1, self._targets))
         self._by_target = np.split(order, starts)
-        rows = [row for bound in bounds for row in _written(bound)]
         self._solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]  # it has no types
         for option, value in (
             ("output_flag", False),
@@ -337,38 +340,41 @@ class Programme:
             ("dual_feasibility_tolerance", TIE_TOLERANCE),
         ):
             self._solver.setOptionValue(option, value)
-        self._pass(costs, rows)
+        self._pass(costs[self._source, self._target] + ties, rows, (rows > 0.0) @ possible)
         self._add_rows(
             [(np.arange(len(self._source)), cap[self._source, self._target]) for cap, _ in caps],
             [most for _, most in caps],
         )
 
-    def _pass(self, costs: Floats, rows: list[Floats]) -> None:
-        """Give the solver the programme column by column, one for each arc."""
-        count, height = len(self._source), 1 + len(rows)
-        index = np.empty((count, height), dtype=np.int32)
-        value = np.empty((count, height))
-        index[:, 0], value[:, 0] = self._source, 1.0
-        for place, row in enumerate(rows):
-            index[:, 1 + place] = self._sources + place * self._targets + self._target
-            value[:, 1 + place] = row[self._source]
-        limited = len(rows) * self._targets
+    def _pass(self, costs: Floats, rows: Floats, binding: Booleans) -> None:
+        """Give the solver the programme column by column, one for each arc.
+
+        ``binding`` (rows, targets) says at which targets a row can be above 0; elsewhere it is
+        left out.
+        """
+        count, limited = len(self._source), int(binding.sum())
+        numbers = np.full(binding.T.shape, -1)
+        numbers[binding.T] = self._sources + np.arange(limited)
+        index = np.column_stack([self._source, numbers[self._target]])
+        value = np.column_stack([np.ones(count), rows.T[self._source]])
+        used = index >= 0
+        starts = np.concatenate([[0], np.cumsum(used.sum(axis=1))])
         ones = np.ones(self._sources)
         self._solver.passModel(
             count,
             self._sources + limited,
-            count * height,
+            int(starts[-1]),
             COLUMN_WISE,
             MINIMISE,
             0.0,
-            costs[self._source, self._target] + TIE * fixed_offsets(count),
+            costs,
             np.zeros(count),
             np.full(count, self._infinite),
             np.concatenate([ones, np.full(limited, -self._infinite)]),
             np.concatenate([ones, np.zeros(limited)]),
-            np.arange(0, count * height + 1, height, dtype=np.int32),
-            index.ravel(),
-            value.ravel(),
+            starts.astype(np.int32),
+            index[used].astype(np.int32),
+            value[used],
             np.zeros(count, dtype=np.int32),  # no variable is an integer
         )
 
@@ -380,7 +386,7 @@ class Programme:
         ``find`` returns for a remap the priors that are worst for its targets.
         """
         best: Floats | None = None
-        for _ in range(rounds):
+        for after in reversed(range(rounds)):
             self._solver.setOptionValue("simplex_iteration_limit", max(pivots, 1))
             self._solver.run()
             pivots -= int(self._solver.getInfo().simplex_iteration_count)
@@ -393,7 +399,7 @@ class Programme:
             if remap is None:
                 return best
             best = remap
-            if pivots <= 0 or not self._add(find(remap), remap):
+            if not after or pivots <= 0 or not self._add(find(remap), remap):
                 return best
         return best
 
@@ -431,6 +437,21 @@ class Programme:
             np.concatenate([arcs for arcs, _ in rows]).astype(np.int32),
             np.concatenate([row * scale for (_, row), scale in zip(rows, scales, strict=True)]),
         )
+
+
+def _possible(arcs: Booleans, rows: Floats) -> Booleans:
+    """Return the arcs (sources, targets) that the first rows (n, sources) leave possible.
+
+    A row is at most 0 at every target. So a source with a number above 0 is never sent where no
+    source with one below 0 may be.
+    """
+    left = arcs
+    while True:
+        lonely = ((rows < 0.0) @ left == 0).astype(np.float64)
+        fewer = left & (((rows > 0.0).T @ lonely) == 0.0)
+        if (fewer == left).all():
+            return left
+        left = fewer
 
 
 def _written(bound: PriorBound) -> list[Floats]:
