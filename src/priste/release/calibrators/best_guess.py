@@ -18,7 +18,7 @@ import heapq
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal
 
 import numpy as np
@@ -293,18 +293,24 @@ class MergedOutputs:
 
     ``likelihoods`` (cells, G) is the probability of each source at each true cell; ``targets``
     (T,) are outputs; ``own`` (G,) the place in ``targets`` of the guess of each source, all
-    different; ``costs`` (G, T) the expected cost of releasing a target for a source, times the
-    probability of the source; ``mass`` (G,) that probability; ``constant`` the place in
-    ``targets`` of the best constant output, and ``constant_cost`` its expected cost.
+    different; ``joint`` (n, G) is the probability of n places and a source, ``apart`` (n, T) the
+    cost of releasing a target at each of these places; ``mass`` (G,) the probability of each
+    source; ``constant`` the place in ``targets`` of the best constant output, and
+    ``constant_cost`` its expected cost.
     """
 
     likelihoods: Floats
     targets: Integers
     own: Integers
-    costs: Floats
+    joint: Floats
+    apart: Floats
     mass: Floats
     constant: int
     constant_cost: float
+
+    def constant_costs(self) -> Floats:
+        """Return (T,) the expected cost of releasing each target, whatever the source."""
+        return np.asarray(self.joint.sum(axis=1) @ self.apart)
 
     def costs_to(self, people: Floats, mechanism: Mechanism, costs: Costs) -> CostsToPeople:
         """Return what releasing targets for sources costs people (m,) who are in other cells."""
@@ -314,7 +320,7 @@ class MergedOutputs:
             cells = np.argsort(separated(-people), kind="stable")[:LIKELY_CELLS]
             cells = cells[people[cells] > UNLIKELY * people[cells[0]]]
         apart = costs.at(cells, self.targets, mechanism)
-        return CostsToPeople(self.likelihoods[cells], people[cells], apart)
+        return CostsToPeople(self.likelihoods, cells, people[cells], apart)
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,22 +328,56 @@ class CostsToPeople:
     """What releasing T targets for G sources costs people at n cells, not multiplied out.
 
     The table (G, T) itself takes as long as choosing the sources, and only a few rows and columns
-    of it are asked for. ``likelihoods`` (n, G) are those of the sources at the cells, ``people``
-    (n,) the probability of each cell, ``apart`` (n, T) the cost of each target there.
+    of it are asked for. ``likelihoods`` (cells, G) are those of the sources, ``cells`` (n,) where
+    the people are, ``people`` (n,) how many of them, ``apart`` (n, T) the cost of each target
+    there.
     """
 
     likelihoods: Floats
+    cells: Integers
     people: Floats
     apart: Floats
 
     def constant(self) -> Floats:
         """Return (T,) the expected cost of releasing each target, whatever the source."""
-        return np.asarray((self.people * self.likelihoods.sum(axis=1)) @ self.apart)
+        reached = self.likelihoods[self.cells].sum(axis=1)
+        return np.asarray((self.people * reached) @ self.apart)
 
-    def grouped(self, groups: Floats, places: Integers) -> Floats:
-        """Return (k, t), for groups (G, k) of sources, the cost of the targets at ``places``."""
-        joint = (self.likelihoods @ groups) * self.people[:, None]
+    def grouped(self, groups: Groups, places: Integers) -> Floats:
+        """Return (k, t), for groups of sources, the cost of the targets at ``places``."""
+        joint = groups.at(self.cells) * self.people[:, None]
         return np.asarray(joint.T @ self.apart[:, places])
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Groups of sources: ``members`` (G, k) are 1 where a source belongs to a group, 0 elsewhere."""
+
+    members: Floats
+    sources: MergedOutputs
+
+    @cached_property
+    def everywhere(self) -> Floats:
+        """The likelihoods of the groups, (cells, k)."""
+        return np.asarray(self.sources.likelihoods @ self.members)
+
+    def at(self, cells: Integers) -> Floats:
+        """Return the likelihoods of the groups at some cells, (n, k)."""
+        likelihoods = self.sources.likelihoods
+        if len(likelihoods) <= LIKELY_CELLS:
+            return _taken(self.everywhere, cells, 0)
+        return np.asarray(likelihoods[cells] @ self.members)
+
+    def costs(self, places: Integers | slice = slice(None)) -> Floats:
+        """Return (k, t), the expected cost of releasing the targets at ``places`` for a group.
+
+        Times the probability of the group.
+        """
+        return np.asarray(self._joint.T @ self.sources.apart[:, places])
+
+    @cached_property
+    def _joint(self) -> Floats:
+        return np.asarray(self.sources.joint @ self.members)
 
 
 def merged_outputs(
@@ -354,9 +394,8 @@ def merged_outputs(
         likely = np.flatnonzero(people > UNLIKELY * people.max())
         joint = mechanism.emission()[likely]
         joint *= people[likely, None]
-        return _merged(
-            mechanism.emission(), targets, joint.T @ matrix[np.ix_(likely, targets)], people
-        )
+        apart = _taken(_taken(matrix, likely, 0), targets, 1)
+        return _merged(mechanism.emission(), targets, joint, apart, people)
     return _merged_by_rectangle(mechanism, people, costs, also)
 
 
@@ -418,17 +457,25 @@ def _likely_targets(mechanism: Mechanism, people: Floats, also: list[int]) -> In
     return np.union1d(cut.standing, also)
 
 
-def _merged(emission: Floats, targets: Integers, costs: Floats, predicted: Floats) -> MergedOutputs:
-    """Merge columns of ``emission`` (cells, n) whose least of ``costs`` (n, T) is at one target."""
-    guess = separated(costs).argmin(axis=1)
+def _merged(
+    emission: Floats, targets: Integers, joint: Floats, apart: Floats, predicted: Floats
+) -> MergedOutputs:
+    """Merge columns of ``emission`` (cells, outputs) that cost least at one of the targets.
+
+    ``joint`` (n, outputs) is the probability of n places and an output, ``apart`` (n, T) the cost
+    of a target at each place.
+    """
+    guess = separated(joint.T @ apart).argmin(axis=1)
     order = np.argsort(guess, kind="stable")
     own, starts = np.unique(guess[order], return_index=True)
-    merged = np.add.reduceat(emission.T[order], starts, axis=0).T  # row by row: four times as fast
-    by_source = np.add.reduceat(costs[order], starts, axis=0)
-    whole = by_source.sum(axis=0)
+    merged, by_source = (
+        np.add.reduceat(table.T[order], starts, axis=0).T  # row by row: four times as fast
+        for table in (emission, joint)
+    )
+    whole = joint.sum(axis=1) @ apart
     public = int(np.argmin(separated(whole)))
     mass = predicted @ merged
-    return MergedOutputs(merged, targets, own, by_source, mass, public, float(whole[public]))
+    return MergedOutputs(merged, targets, own, by_source, apart, mass, public, float(whole[public]))
 
 
 def _merged_by_rectangle(
@@ -443,7 +490,7 @@ def _merged_by_rectangle(
     if also is not None:
         standing[cut.labels[also]] = also
     between = costs.between(cut.middles, grid.centers[standing])
-    return _merged(emission, standing, joint.T @ between, predicted)
+    return _merged(emission, standing, joint, between, predicted)
 
 
 def guessed(

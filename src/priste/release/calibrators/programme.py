@@ -19,6 +19,7 @@ import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from numpy.typing import NDArray
 from priste.quantify import CandidateOperator, Guarantee, JointProbabilities
 from priste.quantify.joint_probabilities import candidate_of, pairs_of
 from priste.quantify.judges import EveryMixture
-from priste.release.calibrators.best_guess import fixed_offsets
+from priste.release.calibrators.best_guess import Groups, fixed_offsets
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -87,20 +88,25 @@ class EventConditions:
         self._judge = operator.judge
         self._mean = operator.weights_of(mean)
         self._guarantee = guarantee
-        event, complement = operator.event @ likelihoods, operator.complement @ likelihoods
-        alive = event.any(axis=1) | complement.any(axis=1)
+        self._sources = likelihoods.shape[1]
+        by_cell = operator.joint
+        alive = by_cell.any(axis=(0, 2))
         highest = int(operator.exponent[alive].max(initial=-(2**40)))
-        self._exponent = np.clip(operator.exponent - highest, -900, 0)
-        scale = np.ldexp(1.0, self._exponent.astype(np.int32))[:, None]
-        self._event, self._complement = event * scale, complement * scale
-        self._few = operator.judge == EveryMixture() and len(event) <= FEW_ROWS
+        self._scale = np.ldexp(1.0, np.clip(operator.exponent - highest, -900, 0).astype(np.int32))
+        self._few = operator.judge == EveryMixture() and operator.rows <= FEW_ROWS
+        self._by_cell, self._likelihoods = by_cell, likelihoods
+        # Few rows are multiplied out; of many rows only the columns that are asked about.
+        self._by_source = self._weighed(likelihoods) if self._few else None
 
     def bound(self, weights: Floats) -> PriorBound | None:
         """Return the conditions of the prior with these weights (rows,); None if there are none."""
         a = float(weights @ self._prior_event)
         complement = float(weights @ self._prior_complement)
-        x = complement * (weights @ self._event)
-        y = a * (weights @ self._complement)
+        if self._by_source is None:
+            x, y = ((weights * self._scale) @ self._by_cell) @ self._likelihoods
+        else:
+            x, y = weights @ self._by_source
+        x, y = complement * x, a * y
         total = 0.5 * float(x.sum() + y.sum())
         if not (a > 0.0 and complement > 0.0 and 0.0 < total < math.inf):
             return None
@@ -111,25 +117,45 @@ class EventConditions:
         """How likely each source is with the event and without it, on average, (sources,)."""
         bound = self.bound(self._mean)
         if bound is None:
-            return np.zeros(self._event.shape[1])
+            return np.zeros(self._sources)
         return np.asarray(0.5 * (bound.x + bound.y))
 
     def first_bounds(self) -> list[PriorBound]:
         """Return the conditions to begin with: of the reference prior and of the worst so far."""
-        weights = [self._mean]
-        everything = np.ones((self._event.shape[1], 1))
-        if self._few:
-            weights += [each for _, each in self._pair_witnesses(everything)]
-        else:
-            single = candidate_of(self._joint(everything), 0)
-            weights.append(self._judge.worst_mixture(single, self._guarantee))
-        return [bound for bound in (self.bound(each) for each in weights) if bound is not None]
+        return [bound for bound in map(self.bound, self._first_weights) if bound is not None]
 
-    def grouped(self, groups: Floats) -> EventConditions:
-        """Return the same event over groups of sources (sources, groups)."""
+    @cached_property
+    def _first_weights(self) -> list[Floats]:
+        if len(self._mean) == 1:
+            return [self._mean]  # no other mixture
+        everything = np.ones((self._sources, 1))
+        if self._few:
+            return [self._mean, *(each for _, each in self._pair_witnesses(everything))]
+        single = candidate_of(self._joint(everything), 0)
+        return [self._mean, self._judge.worst_mixture(single, self._guarantee)]
+
+    def grouped(self, groups: Groups) -> EventConditions:
+        """Return the same event over groups of sources."""
         twin = copy.copy(self)
-        twin._event, twin._complement = self._event @ groups, self._complement @ groups
+        twin._sources = groups.members.shape[1]
+        if not groups.members.any(axis=1).all():  # what is left may have other worst priors
+            vars(twin).pop("_first_weights", None)
+        twin._by_source = (
+            self._weighed(groups.everywhere)
+            if self._by_source is None
+            else self._by_source @ groups.members
+        )
         return twin
+
+    def _weighed(self, likelihoods: Floats) -> Floats:
+        """Return (2, rows, k), the joint probabilities of likelihoods (cells, k), on one scale."""
+        return np.asarray((self._by_cell @ likelihoods) * self._scale[:, None])
+
+    def _of(self, columns: Floats) -> Floats:
+        """Return (2, rows, k), the joint probabilities of columns (sources, k)."""
+        if self._by_source is None:
+            return self._weighed(self._likelihoods @ columns)
+        return np.asarray(self._by_source @ columns)
 
     def keeps(self, columns: Floats) -> Booleans:
         """Return for columns (sources, k) whether they seem to keep the guarantee."""
@@ -179,7 +205,7 @@ class EventConditions:
     def _scores(self, columns: Floats) -> tuple[Mixtures, list[tuple[Floats, float]]]:
         """Return the mixtures, and what is bounded, (n, k) logarithms each, with its limit."""
         guarantee = self._guarantee
-        event, complement = self._event @ columns, self._complement @ columns
+        event, complement = self._of(columns)
         mixtures = self._mixtures(event, complement)
         with np.errstate(divide="ignore", invalid="ignore"):
             odds = np.log(mixtures.sums(event)) - np.log(mixtures.sums(complement))
@@ -236,7 +262,7 @@ class EventConditions:
     def _joint(self, columns: Floats) -> JointProbabilities:
         return JointProbabilities(
             np.stack([self._prior_event, self._prior_complement]),
-            np.stack([self._event @ columns, self._complement @ columns]),
+            self._of(columns),
             np.zeros(len(self._prior_event), dtype=np.int64),
             SEARCH_ERROR,
             0.0,
