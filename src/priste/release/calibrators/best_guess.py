@@ -351,7 +351,7 @@ class CostsToPeople:
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Groups of sources: ``members`` (G, k) are 1 where a source belongs to a group, 0 elsewhere."""
+    """Groups of sources: ``members`` (G, k) are 1 where a source belongs to a group, else 0."""
 
     members: Floats
     sources: MergedOutputs

@@ -508,7 +508,8 @@ def mixed_until_checked(
 def additions(columns: Floats, passes: Passes, parts: int = PARTS) -> Floats | None:
     """Return (k,) what to add to each column so that it passes; 0 where nothing is needed.
 
-    It is searched for in ``parts`` at once. None if a column needs more than ``LARGEST_ADDITION`` times its largest entry.
+    It is searched for in ``parts`` at once. None if a column needs more than ``LARGEST_ADDITION``
+    times its largest entry.
     """
     needed = np.zeros(columns.shape[1])
     used = np.flatnonzero(columns.any(axis=0))

@@ -98,41 +98,49 @@ class EventConditions:
         # Few rows are multiplied out; of many rows only the columns that are asked about.
         self._by_source = self._weighed(likelihoods) if self._few else None
 
-    def bound(self, weights: Floats) -> PriorBound | None:
-        """Return the conditions of the prior with these weights (rows,); None if there are none."""
-        a = float(weights @ self._prior_event)
-        complement = float(weights @ self._prior_complement)
+    def bounds(self, weights: Floats) -> list[PriorBound | None]:
+        """Return the conditions of priors with weights (n, rows); None where there are none."""
+        a, complement = weights @ self._prior_event, weights @ self._prior_complement
         if self._by_source is None:
             x, y = ((weights * self._scale) @ self._by_cell) @ self._likelihoods
         else:
             x, y = weights @ self._by_source
-        x, y = complement * x, a * y
-        total = 0.5 * float(x.sum() + y.sum())
-        if not (a > 0.0 and complement > 0.0 and 0.0 < total < math.inf):
-            return None
-        return PriorBound(x / total, y / total, *self._guarantee.ratio_limits(a / complement))
+        x *= complement[:, None]
+        y *= a[:, None]
+        total = 0.5 * (x.sum(axis=1) + y.sum(axis=1))
+        possible = (a > 0.0) & (complement > 0.0) & (total > 0.0) & (total < math.inf)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            x /= total[:, None]
+            y /= total[:, None]
+            odds = a / complement
+        return [
+            PriorBound(x[n], y[n], *self._guarantee.ratio_limits(float(odds[n]))) if known else None
+            for n, known in enumerate(possible.tolist())
+        ]
 
     @property
     def mass(self) -> Floats:
         """How likely each source is with the event and without it, on average, (sources,)."""
-        bound = self.bound(self._mean)
+        (bound,) = self.bounds(self._mean[None])
         if bound is None:
             return np.zeros(self._sources)
         return np.asarray(0.5 * (bound.x + bound.y))
 
     def first_bounds(self) -> list[PriorBound]:
         """Return the conditions to begin with: of the reference prior and of the worst so far."""
-        return [bound for bound in map(self.bound, self._first_weights) if bound is not None]
+        return [bound for bound in self.bounds(self._first_weights) if bound is not None]
 
     @cached_property
-    def _first_weights(self) -> list[Floats]:
+    def _first_weights(self) -> Floats:
         if len(self._mean) == 1:
-            return [self._mean]  # no other mixture
+            return self._mean[None]  # no other mixture
         everything = np.ones((self._sources, 1))
         if self._few:
-            return [self._mean, *(each for _, each in self._pair_witnesses(everything))]
-        single = candidate_of(self._joint(everything), 0)
-        return [self._mean, self._judge.worst_mixture(single, self._guarantee)]
+            worst = self._pair_witnesses(everything)[1]
+        else:
+            single = candidate_of(self._joint(everything), 0)
+            worst = self._judge.worst_mixture(single, self._guarantee)[None]
+        return np.concatenate([self._mean[None], worst])
 
     def grouped(self, groups: Groups) -> EventConditions:
         """Return the same event over groups of sources."""
@@ -179,20 +187,19 @@ class EventConditions:
 
     def violated(self, columns: Floats, mass: Floats) -> list[tuple[int, PriorBound]]:
         """Return for columns (sources, k) the priors that are worst for them, with the column."""
-        found = (
+        places, weights = (
             self._pair_witnesses(columns, NEARLY_VIOLATED)
             if self._few
             else self._searched_witnesses(columns, mass)
         )
-        bounds = [(place, self.bound(weights)) for place, weights in found]
-        return [(place, bound) for place, bound in bounds if bound is not None]
+        pairs = zip(places.tolist(), self.bounds(weights), strict=True)
+        return [(place, bound) for place, bound in pairs if bound is not None]
 
-    def _pair_witnesses(
-        self, columns: Floats, least: float = -math.inf
-    ) -> list[tuple[int, Floats]]:
+    def _pair_witnesses(self, columns: Floats, least: float = -math.inf) -> tuple[Integers, Floats]:
         """Return the worst mixture of two rows for each column whose excess is ``least`` or more.
 
-        With the place of the column; both where the two directions have different ones.
+        The places (n,) of the columns and weights (n, rows); both where the two directions have
+        different ones.
         """
         mixtures, scores = self._scores(columns)
         found: dict[tuple[int, int], None] = {}
@@ -200,7 +207,8 @@ class EventConditions:
             rows = score.argmax(axis=0)
             over = np.flatnonzero(score[rows, np.arange(len(rows))] >= limit + least)
             found |= dict.fromkeys(zip(over.tolist(), rows[over].tolist(), strict=True))
-        return [(place, mixtures.weights_of(row, place)) for place, row in found]
+        places, numbers = np.array(list(found), dtype=np.int64).reshape(-1, 2).T
+        return places, mixtures.weights_of(numbers, places)
 
     def _scores(self, columns: Floats) -> tuple[Mixtures, list[tuple[Floats, float]]]:
         """Return the mixtures, and what is bounded, (n, k) logarithms each, with its limit."""
@@ -250,14 +258,15 @@ class EventConditions:
             shares,
         )
 
-    def _searched_witnesses(self, columns: Floats, mass: Floats) -> list[tuple[int, Floats]]:
+    def _searched_witnesses(self, columns: Floats, mass: Floats) -> tuple[Integers, Floats]:
         joint = self._joint(columns)
         fails = np.flatnonzero(~self._judge.passes(joint, self._guarantee))
-        worst = fails[np.argsort(-(mass @ columns)[fails], kind="stable")][:WITNESSES].tolist()
-        return [
-            (place, self._judge.worst_mixture(candidate_of(joint, place), self._guarantee))
-            for place in worst
+        worst = fails[np.argsort(-(mass @ columns)[fails], kind="stable")][:WITNESSES]
+        weights = [
+            self._judge.worst_mixture(candidate_of(joint, place), self._guarantee)
+            for place in worst.tolist()
         ]
+        return worst, np.array(weights).reshape(len(worst), len(self._mean))
 
     def _joint(self, columns: Floats) -> JointProbabilities:
         return JointProbabilities(
@@ -285,11 +294,11 @@ class Mixtures:
         """Return (n, k), the values (rows, k) or (rows, 1) of each mixture."""
         return np.asarray(values[self.first] + self.shares * values[self.second])
 
-    def weights_of(self, number: int, place: int) -> Floats:
-        """Return the weights (rows,) of a mixture for the column at a place."""
-        weights = np.zeros(self.rows)
-        weights[self.second[number]] = self.shares[number, place]
-        weights[self.first[number]] = 1.0
+    def weights_of(self, numbers: Integers, places: Integers) -> Floats:
+        """Return the weights (n, rows) of mixtures, each for the column at a place."""
+        weights, every = np.zeros((len(numbers), self.rows)), np.arange(len(numbers))
+        weights[every, self.second[numbers]] = self.shares[numbers, places]
+        weights[every, self.first[numbers]] = 1.0
         return weights
 
 
@@ -321,6 +330,9 @@ TIE_TOLERANCE = 1e-10
 
 TINY = 1e-300
 
+LARGEST_LOGARITHM = 700.0
+"""Of a ratio: limits above it are as good as none."""
+
 COLUMN_WISE, MINIMISE = 1, 1
 """How the solver numbers the form of a matrix and the sense of a programme."""
 
@@ -349,14 +361,10 @@ class Programme:
         self._infinite = highspy.kHighsInf
         self._infeasible = highspy.HighsModelStatus.kInfeasible
         self._sources, self._targets = costs.shape
-        written = [row for bound in bounds for row in _written(bound)]
-        rows = np.array(written).reshape(-1, self._sources)
+        rows, _ = _written(*_stacked(bounds, self._sources))
         possible = _possible(arcs, rows)
         self._source, self._target = np.nonzero(possible)
         ties = TIE * fixed_offsets(int(arcs.sum()))[possible[arcs]]
-        order = np.argsort(self._target, kind="stable")
-        starts = np.searchsorted(self._target[order], np.arange(1, self._targets))
-        self._by_target = np.split(order, starts)
         self._solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]  # it has no types
         for option, value in (
             ("output_flag", False),
@@ -367,10 +375,9 @@ class Programme:
         ):
             self._solver.setOptionValue(option, value)
         self._pass(costs[self._source, self._target] + ties, rows, (rows > 0.0) @ possible)
-        self._add_rows(
-            [(np.arange(len(self._source)), cap[self._source, self._target]) for cap, _ in caps],
-            [most for _, most in caps],
-        )
+        if caps:
+            rows = np.array([cap[self._source, self._target] for cap, _ in caps])
+            self._add_rows(rows, np.array([most for _, most in caps]))
 
     def _pass(self, costs: Floats, rows: Floats, binding: Booleans) -> None:
         """Give the solver the programme column by column, one for each arc.
@@ -439,30 +446,53 @@ class Programme:
 
     def _add(self, findings: list[Finding], remap: Floats) -> int:
         """Write down the priors that are violated, for their targets; count the rows."""
-        rows = []
-        for target, bound in findings:
-            if _within(float(bound.x @ remap[:, target]), float(bound.y @ remap[:, target]), bound):
-                continue
-            arcs = self._by_target[target]
-            rows += [(arcs, row[self._source[arcs]]) for row in _written(bound)]
-        self._add_rows(rows, [0.0] * len(rows))
-        return len(rows)
+        ratios, limits = _stacked([bound for _, bound in findings], self._sources)
+        targets = np.array([target for target, _ in findings], dtype=np.int64)
+        x, y = np.einsum("nds,sn->dn", ratios, remap[:, targets])
+        up, down = np.exp(np.minimum(limits, LARGEST_LOGARITHM)).T
+        over = ~((x <= up * y) & (y <= down * x))
+        rows, numbers = _written(ratios[over], limits[over])
+        there = targets[over][numbers][:, None] == self._target
+        return self._add_rows(np.where(there, rows[:, self._source], 0.0), np.zeros(len(rows)))
 
-    def _add_rows(self, rows: list[tuple[Integers, Floats]], most: list[float]) -> None:
-        """Add rows, each over some arcs, that must be at most a number."""
-        if not rows:
-            return
-        scales = [1.0 / max(float(np.abs(row).max(initial=0.0)), TINY) for _, row in rows]
-        lengths = [len(arcs) for arcs, _ in rows]
+    def _add_rows(self, rows: Floats, most: Floats) -> int:
+        """Add rows (n, arcs) that must be at most ``most`` (n,); count those that can be more."""
+        binding = (rows.max(axis=1, initial=0.0) > 0.0) | (most < 0.0)
+        rows, most = rows[binding], most[binding]
+        if not len(rows):
+            return 0
+        scale = 1.0 / np.maximum(np.abs(rows).max(axis=1), TINY)
+        used = rows != 0.0
+        lengths = used.sum(axis=1)
         self._solver.addRows(
             len(rows),
             np.full(len(rows), -self._infinite),
-            np.array(most) * scales,
-            sum(lengths),
+            most * scale,
+            int(lengths.sum()),
             np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int32),
-            np.concatenate([arcs for arcs, _ in rows]).astype(np.int32),
-            np.concatenate([row * scale for (_, row), scale in zip(rows, scales, strict=True)]),
+            used.nonzero()[1].astype(np.int32),
+            (rows * scale[:, None])[used],
         )
+        return len(rows)
+
+
+def _stacked(bounds: Sequence[PriorBound], sources: int) -> tuple[Floats, Floats]:
+    """Return x and y of all bounds, (n, 2, sources), and their limits, (n, 2)."""
+    ratios = np.array([(bound.x, bound.y) for bound in bounds]).reshape(-1, 2, sources)
+    return ratios, np.array([(bound.up, bound.down) for bound in bounds]).reshape(-1, 2)
+
+
+def _written(ratios: Floats, limits: Floats) -> tuple[Floats, Integers]:
+    """Return rows (k, sources) that must be <= 0, and the number of the bound of each, (k,).
+
+    One for each direction that is bounded, the largest number of which is 1 or -1.
+    """
+    numbers, sides = np.nonzero(limits < math.inf)
+    factors = np.exp(np.minimum(limits[numbers, sides], LARGEST_LOGARITHM) - MARGIN)
+    rows = ratios[numbers, sides] - factors[:, None] * ratios[numbers, 1 - sides]
+    largest = np.abs(rows).max(axis=1, initial=0.0)
+    some = largest > 0.0
+    return rows[some] / largest[some, None], numbers[some]
 
 
 def _possible(arcs: Booleans, rows: Floats) -> Booleans:
@@ -478,19 +508,3 @@ def _possible(arcs: Booleans, rows: Floats) -> Booleans:
         if (fewer == left).all():
             return left
         left = fewer
-
-
-def _written(bound: PriorBound) -> list[Floats]:
-    """Return rows over sources, one for each direction that is bounded; each must be <= 0."""
-    rows: list[Floats] = []
-    for limit, more, less in ((bound.up, bound.x, bound.y), (bound.down, bound.y, bound.x)):
-        if limit < math.inf:
-            row = more - math.exp(limit - MARGIN) * less
-            largest = float(np.abs(row).max(initial=0.0))
-            if largest > 0.0:
-                rows.append(row / largest)
-    return rows
-
-
-def _within(x: float, y: float, bound: PriorBound) -> bool:
-    return x <= math.exp(min(bound.up, 700.0)) * y and y <= math.exp(min(bound.down, 700.0)) * x
