@@ -320,7 +320,7 @@ class MergedOutputs:
             cells = np.argsort(separated(-people), kind="stable")[:LIKELY_CELLS]
             cells = cells[people[cells] > UNLIKELY * people[cells[0]]]
         apart = costs.at(cells, self.targets, mechanism)
-        return CostsToPeople(self.likelihoods, cells, people[cells], apart)
+        return CostsToPeople(cells, people[cells], apart)
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,20 +328,17 @@ class CostsToPeople:
     """What releasing T targets for G sources costs people at n cells, not multiplied out.
 
     The table (G, T) itself takes as long as choosing the sources, and only a few rows and columns
-    of it are asked for. ``likelihoods`` (cells, G) are those of the sources, ``cells`` (n,) where
-    the people are, ``people`` (n,) how many of them, ``apart`` (n, T) the cost of each target
-    there.
+    of it are asked for. ``cells`` (n,) are those where the people are, ``people`` (n,) their
+    probabilities, ``apart`` (n, T) the cost of each target there.
     """
 
-    likelihoods: Floats
     cells: Integers
     people: Floats
     apart: Floats
 
     def constant(self) -> Floats:
         """Return (T,) the expected cost of releasing each target, whatever the source."""
-        reached = self.likelihoods[self.cells].sum(axis=1)
-        return np.asarray((self.people * reached) @ self.apart)
+        return np.asarray(self.people @ self.apart)
 
     def grouped(self, groups: Groups, places: Integers) -> Floats:
         """Return (k, t), for groups of sources, the cost of the targets at ``places``."""
@@ -428,11 +425,15 @@ class Cut:
         column = np.clip(column.astype(np.int64), boxes[:, 2], boxes[:, 3] - 1)
         return cls(rectangles, labels, middles, row * grid.columns + column)
 
-    def summed(self, table: Floats) -> Floats:
-        """Return (R, n), the rows of a table (m, n) added up by rectangle."""
+    def summed(self, table: Floats, weights: Floats) -> Floats:
+        """Return (R, n), the rows of a table (m, n) times weights (m,) added up by rectangle.
+
+        Column by column, so that no second table is made.
+        """
         order = np.argsort(self.labels, kind="stable")
         starts = np.searchsorted(self.labels[order], np.arange(len(self.rectangles)))
-        return np.asarray(np.add.reduceat(table[order], starts, axis=0))
+        weighed = (column[order] * weights[order] for column in table.T)
+        return np.array([np.add.reduceat(column, starts) for column in weighed]).T
 
 
 def has_cells(mechanism: Mechanism) -> bool:
@@ -468,14 +469,18 @@ def _merged(
     guess = separated(joint.T @ apart).argmin(axis=1)
     order = np.argsort(guess, kind="stable")
     own, starts = np.unique(guess[order], return_index=True)
-    merged, by_source = (
-        np.add.reduceat(table.T[order], starts, axis=0).T  # row by row: four times as fast
-        for table in (emission, joint)
-    )
+    merged, by_source = (_joined(table, order, starts) for table in (emission, joint))
     whole = joint.sum(axis=1) @ apart
     public = int(np.argmin(separated(whole)))
     mass = predicted @ merged
     return MergedOutputs(merged, targets, own, by_source, apart, mass, public, float(whole[public]))
+
+
+def _joined(table: Floats, order: Integers, starts: Integers) -> Floats:
+    """Return the columns of a table in this order, each of them and those up to the next added."""
+    if len(starts) == len(order):
+        return _taken(table, order, 1)
+    return np.asarray(np.add.reduceat(table.T[order], starts, axis=0).T)  # four times as fast
 
 
 def _merged_by_rectangle(
@@ -485,7 +490,7 @@ def _merged_by_rectangle(
     grid = mechanism.grid
     cut = Cut.of(grid, predicted, min(MOST_RECTANGLES, TABLE_ENTRIES // grid.size))
     emission = mechanism.rectangles(cut.rectangles)
-    joint = cut.summed(emission * predicted[:, None])
+    joint = cut.summed(emission, predicted)
     standing = cut.standing
     if also is not None:
         standing[cut.labels[also]] = also
