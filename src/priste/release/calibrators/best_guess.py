@@ -477,10 +477,14 @@ def _merged(
 
 
 def _joined(table: Floats, order: Integers, starts: Integers) -> Floats:
-    """Return the columns of a table in this order, each of them and those up to the next added."""
-    if len(starts) == len(order):
-        return _taken(table, order, 1)
-    return np.asarray(np.add.reduceat(table.T[order], starts, axis=0).T)  # four times as fast
+    """Return the columns of a table in this order, each of ``starts`` with those up to the next."""
+    lines = table.T
+    joined = lines[order[starts]]
+    ends = [*starts[1:].tolist(), len(order)]
+    for line, start, end in zip(joined, starts.tolist(), ends, strict=True):
+        for other in order[start + 1 : end].tolist():
+            line += lines[other]
+    return joined.T
 
 
 def _merged_by_rectangle(
