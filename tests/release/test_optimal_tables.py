@@ -215,7 +215,7 @@ def test_a_guess_is_the_best_public_one() -> None:
     best = (joint.T @ apart).argmin(axis=1)
     for place, target in enumerate(sources.targets[sources.own]):
         summed = mech.emission()[:, best == target].sum(axis=1)
-        assert sources.likelihoods[:, place] == pytest.approx(summed, rel=1e-12)
+        assert sources.sources.likelihoods[:, place] == pytest.approx(summed, rel=1e-12)
     assert sources.constant_cost == pytest.approx(float((predicted @ apart).min()))
 
 

@@ -288,18 +288,65 @@ UNLIKELY = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
+class Sources:
+    """G sources, each of one or more outputs of a table: ``emission`` (cells, outputs).
+
+    ``numbers`` (outputs,) says the source of each output. The likelihoods of sources are sums of
+    those of their outputs. On a large map they take long to add up, and only a few mixtures of
+    sources are asked for.
+    """
+
+    emission: Floats
+    numbers: Integers
+
+    @classmethod
+    def apart(cls, emission: Floats) -> Sources:
+        """Return every output as a source of its own."""
+        return cls(emission, np.arange(emission.shape[1]))
+
+    @cached_property
+    def count(self) -> int:
+        """The number of sources."""
+        return int(self.numbers.max()) + 1
+
+    def summed(self, values: Floats) -> Floats:
+        """Return (..., G), values (..., outputs) added up by source."""
+        return np.asarray(np.add.reduceat(values[..., self._order], self._starts, axis=-1))
+
+    def mixed(self, weights: Floats, table: Floats | None = None) -> Floats:
+        """Return (cells, k), mixtures of sources with weights (G, k).
+
+        With ``table`` (n, outputs) of these numbers in place of the likelihoods.
+        """
+        return np.asarray((self.emission if table is None else table) @ weights[self.numbers])
+
+    @cached_property
+    def likelihoods(self) -> Floats:
+        """The probability of each source at each true cell, (cells, G)."""
+        # line by line: four times as fast
+        return np.asarray(np.add.reduceat(self.emission.T[self._order], self._starts, axis=0).T)
+
+    @cached_property
+    def _order(self) -> Integers:
+        return np.argsort(self.numbers, kind="stable")
+
+    @cached_property
+    def _starts(self) -> Integers:
+        return np.searchsorted(self.numbers[self._order], np.arange(self.count))
+
+
+@dataclass(frozen=True, eq=False)
 class MergedOutputs:
     """G merged outputs, T targets that may be released for them, and what that costs.
 
-    ``likelihoods`` (cells, G) is the probability of each source at each true cell; ``targets``
-    (T,) are outputs; ``own`` (G,) the place in ``targets`` of the guess of each source, all
-    different; ``joint`` (n, G) is the probability of n places and a source, ``apart`` (n, T) the
-    cost of releasing a target at each of these places; ``mass`` (G,) the probability of each
-    source; ``constant`` the place in ``targets`` of the best constant output, and
+    ``targets`` (T,) are outputs; ``own`` (G,) the place in ``targets`` of the guess of each source,
+    all different; ``joint`` (n, outputs) is the probability of n places and an output, ``apart``
+    (n, T) the cost of releasing a target at each of these places; ``mass`` (G,) the probability of
+    each source; ``constant`` the place in ``targets`` of the best constant output, and
     ``constant_cost`` its expected cost.
     """
 
-    likelihoods: Floats
+    sources: Sources
     targets: Integers
     own: Integers
     joint: Floats
@@ -351,30 +398,30 @@ class Groups:
     """Groups of sources: ``members`` (G, k) are 1 where a source belongs to a group, else 0."""
 
     members: Floats
-    sources: MergedOutputs
+    merged: MergedOutputs
 
     @cached_property
     def everywhere(self) -> Floats:
         """The likelihoods of the groups, (cells, k)."""
-        return np.asarray(self.sources.likelihoods @ self.members)
+        return self.merged.sources.mixed(self.members)
 
     def at(self, cells: Integers) -> Floats:
         """Return the likelihoods of the groups at some cells, (n, k)."""
-        likelihoods = self.sources.likelihoods
-        if len(likelihoods) <= LIKELY_CELLS:
+        sources = self.merged.sources
+        if len(sources.emission) <= LIKELY_CELLS:
             return _taken(self.everywhere, cells, 0)
-        return np.asarray(likelihoods[cells] @ self.members)
+        return sources.mixed(self.members, sources.emission[cells])
 
     def costs(self, places: Integers | slice = slice(None)) -> Floats:
         """Return (k, t), the expected cost of releasing the targets at ``places`` for a group.
 
         Times the probability of the group.
         """
-        return np.asarray(self._joint.T @ self.sources.apart[:, places])
+        return np.asarray(self._joint.T @ self.merged.apart[:, places])
 
     @cached_property
     def _joint(self) -> Floats:
-        return np.asarray(self.sources.joint @ self.members)
+        return self.merged.sources.mixed(self.members, self.merged.joint)
 
 
 def merged_outputs(
@@ -466,25 +513,12 @@ def _merged(
     ``joint`` (n, outputs) is the probability of n places and an output, ``apart`` (n, T) the cost
     of a target at each place.
     """
-    guess = separated(joint.T @ apart).argmin(axis=1)
-    order = np.argsort(guess, kind="stable")
-    own, starts = np.unique(guess[order], return_index=True)
-    merged, by_source = (_joined(table, order, starts) for table in (emission, joint))
+    own, numbers = np.unique(separated(joint.T @ apart).argmin(axis=1), return_inverse=True)
+    sources = Sources(emission, numbers)
     whole = joint.sum(axis=1) @ apart
     public = int(np.argmin(separated(whole)))
-    mass = predicted @ merged
-    return MergedOutputs(merged, targets, own, by_source, apart, mass, public, float(whole[public]))
-
-
-def _joined(table: Floats, order: Integers, starts: Integers) -> Floats:
-    """Return the columns of a table in this order, each of ``starts`` with those up to the next."""
-    lines = table.T
-    joined = lines[order[starts]]
-    ends = [*starts[1:].tolist(), len(order)]
-    for line, start, end in zip(joined, starts.tolist(), ends, strict=True):
-        for other in order[start + 1 : end].tolist():
-            line += lines[other]
-    return joined.T
+    mass = sources.summed(predicted @ emission)
+    return MergedOutputs(sources, targets, own, joint, apart, mass, public, float(whole[public]))
 
 
 def _merged_by_rectangle(
@@ -516,7 +550,7 @@ def guessed(
     if len(merged.mass) == 1 or mechanism.budget == 0.0:
         constant = int(merged.targets[merged.constant])
         return ReleaseTable.constant(constant, cells, width, merged.constant_cost)
-    table = normalise_rows(merged.likelihoods)
+    table = normalise_rows(merged.sources.likelihoods)
     outputs = merged.targets[merged.own]
     cost = float(state.predicted() @ costs.by_cell(table, outputs, mechanism))
     return ReleaseTable(table, outputs, width, budget, cost)

@@ -252,13 +252,13 @@ class Optimal:
         """Return columns (cells, k) and their places among the targets; rows sum to 1."""
         mean = state.terms.expected_start()
         events = [
-            EventConditions(operator, limit, merged.likelihoods, mean)
+            EventConditions(operator, limit, merged.sources, mean)
             for each in operators
             for operator, limit in each.comparisons(limits[each.event])
         ]
         affected = [each for each in events if each.is_affected(merged.mass, AFFECTED)]
         if not affected:
-            return merged.likelihoods, merged.own
+            return merged.sources.likelihoods, merged.own
 
         def harmless(some: Integers) -> Booleans:
             if not some.size:
@@ -279,8 +279,9 @@ class Optimal:
         some = np.flatnonzero(members[:, apart].any(axis=1))
         apart &= ~members[some[~harmless(some)]].any(axis=0)
         exact = np.union1d(exact, np.flatnonzero(members[:, apart].any(axis=1)))
-        pooled = merged.likelihoods @ (members[:, ~apart] @ remap[~apart])
-        columns = np.concatenate([pooled, merged.likelihoods[:, exact]], axis=1)
+        alone = np.eye(len(members))[:, exact]
+        weights = np.concatenate([members[:, ~apart] @ remap[~apart], alone], axis=1)
+        columns = merged.sources.mixed(weights)
         return _joined(columns, np.concatenate([places, merged.own[exact]]))
 
     def _solved(

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from priste.quantify import CandidateOperator, Guarantee, JointProbabilities
 from priste.quantify.joint_probabilities import candidate_of, pairs_of
 from priste.quantify.judges import EveryMixture
-from priste.release.calibrators.best_guess import Groups, fixed_offsets
+from priste.release.calibrators.best_guess import Groups, Sources, fixed_offsets
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -72,15 +72,14 @@ class PriorBound:
 class EventConditions:
     """What one guarantee asks of columns over merged outputs, for rows that may be mixed.
 
-    ``likelihoods`` (cells, sources) are those of the merged outputs; ``mean`` (m,) is a prior over
-    cells, under which the search begins.
+    ``mean`` (m,) is a prior over cells, under which the search begins.
     """
 
     def __init__(
         self,
         operator: CandidateOperator,
         guarantee: Guarantee,
-        likelihoods: Floats,
+        sources: Sources,
         mean: Floats,
     ) -> None:
         self._prior_event = operator.prior_event
@@ -88,21 +87,22 @@ class EventConditions:
         self._judge = operator.judge
         self._mean = operator.weights_of(mean)
         self._guarantee = guarantee
-        self._sources = likelihoods.shape[1]
+        self._sources = sources.count
         by_cell = operator.joint
         alive = by_cell.any(axis=(0, 2))
         highest = int(operator.exponent[alive].max(initial=-(2**40)))
         self._scale = np.ldexp(1.0, np.clip(operator.exponent - highest, -900, 0).astype(np.int32))
         self._few = operator.judge == EveryMixture() and operator.rows <= FEW_ROWS
-        self._by_cell, self._likelihoods = by_cell, likelihoods
+        self._by_cell, self._of_outputs = by_cell, sources
         # Few rows are multiplied out; of many rows only the columns that are asked about.
-        self._by_source = self._weighed(likelihoods) if self._few else None
+        self._by_source = sources.summed(self._weighed(sources.emission)) if self._few else None
 
     def bounds(self, weights: Floats) -> list[PriorBound | None]:
         """Return the conditions of priors with weights (n, rows); None where there are none."""
         a, complement = weights @ self._prior_event, weights @ self._prior_complement
         if self._by_source is None:
-            x, y = ((weights * self._scale) @ self._by_cell) @ self._likelihoods
+            by_cell = (weights * self._scale) @ self._by_cell
+            x, y = self._of_outputs.summed(by_cell @ self._of_outputs.emission)
         else:
             x, y = weights @ self._by_source
         x *= complement[:, None]
@@ -157,12 +157,13 @@ class EventConditions:
 
     def _weighed(self, likelihoods: Floats) -> Floats:
         """Return (2, rows, k), the joint probabilities of likelihoods (cells, k), on one scale."""
-        return np.asarray((self._by_cell @ likelihoods) * self._scale[:, None])
+        rows = self._by_cell.reshape(-1, len(likelihoods)) @ likelihoods  # one product, not two
+        return np.asarray(rows.reshape(2, len(self._scale), -1) * self._scale[:, None])
 
     def _of(self, columns: Floats) -> Floats:
         """Return (2, rows, k), the joint probabilities of columns (sources, k)."""
         if self._by_source is None:
-            return self._weighed(self._likelihoods @ columns)
+            return self._weighed(self._of_outputs.mixed(columns))
         return np.asarray(self._by_source @ columns)
 
     def keeps(self, columns: Floats) -> Booleans:
