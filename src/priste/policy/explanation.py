@@ -104,10 +104,11 @@ def explain_policy(policy: Policy) -> Explanation:
             "of this explanation are for a person who has it where people usually are."
         )
     example = somewhere(policy)
-    for home in policy.homes:
+    if policy.homes:
         summary.append(
-            f"The adversary is taken to know that you live at {home} and come back there. What you "
-            "did is harder to see from where you are once you are home again."
+            f"The adversary is taken to know that you live at {' and '.join(policy.homes)} and "
+            "come back there. What you did is harder to see from where you are once you are home "
+            "again."
         )
     if len(policy.models) > 1:
         summary.append(
