@@ -45,7 +45,7 @@ MANY_CELLS = 25
 USUAL_STAY, USUAL_BACK = 0.95, 0.05
 """The habits that are assumed where fewer than ``FEWEST_MOVES`` moves are known."""
 
-FEWEST_NIGHTS, LEAST_NIGHTS = 3, 0.12
+FEWEST_NIGHTS, LEAST_NIGHTS = 5, 0.12
 """A cell where a person spent fewer nights, or a smaller share of them, is not taken for a home."""
 
 _DIGITS = 3
