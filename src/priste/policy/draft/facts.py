@@ -360,7 +360,7 @@ def _slept_at(
 ) -> dict[Place, float]:
     """Return the places on the map where one person's nights are spent, with their shares of them.
 
-    The first has most of the time at night. Empty if it is not clear that anybody lives there.
+    The first has most of the time at night. Empty if it is not clear where the person lives.
     """
     offset = timeline.start.astimezone(timeline.zone).utcoffset() or timedelta(0)
     inside = [place for place in places if _on(grid, place)]
