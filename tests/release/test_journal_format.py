@@ -131,6 +131,26 @@ def test_blocks_that_never_reached_the_disk_are_torn(tmp_path: Path) -> None:
             files.read(path)
 
 
+def test_a_last_line_that_lacks_its_first_letter_alone_is_read(tmp_path: Path) -> None:
+    """A block may end after the first byte of an append; the digest shows the rest is whole."""
+    before = written(tmp_path / "s", RECORDS[:2])
+    line = written(tmp_path / "t", RECORDS[:3])[len(before) :]
+    path = tmp_path / "nul"
+    path.write_bytes(before + b"\0" + line[1:])
+    journal, contents = files.Journal.open(path)
+    journal.close()
+    assert (len(contents.records), contents.torn) == (3, 0)
+    assert path.read_bytes() == before + line
+    for damaged in (
+        before + b"\0" + line[1:-2] + b" \n",  # something else is damaged as well
+        before[: before.rfind(b"R")] + b"\0" + before[before.rfind(b"R") + 1 :] + line,  # not last
+    ):
+        path.write_bytes(damaged)
+        with pytest.raises(StateError, match="corrupt"):
+            files.Journal.open(path)
+        assert path.read_bytes() == damaged
+
+
 def test_blocks_lost_before_acknowledged_lines_are_damage(tmp_path: Path) -> None:
     """Where whole lines follow the NULs something was lost that had been acknowledged."""
     before, whole = written(tmp_path / "s", RECORDS[:1]), written(tmp_path / "t", RECORDS)

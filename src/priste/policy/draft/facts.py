@@ -1,4 +1,4 @@
-"""What traces tell about the policy that suits them: map, clock, places, habits, an event."""
+"""What a draft takes from traces: map, clock, places, habits, an example event."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ MOST_PLACES = 4
 FEWEST_AT_HOME = 3600.0
 LEAST_AT_NIGHT = 0.2
 """Seconds of nights somewhere, and their share of the time there, from which on it may be called
-home: an office where it gets late sometimes is none."""
+home: an office with some late evenings is not one."""
 
 HOME = "home"
-"""What such a place is called."""
+"""The name of such a place."""
 
 _HALF_A_DAY = timedelta(hours=12) // timedelta(microseconds=1)
 
@@ -234,7 +234,7 @@ def guarded(
 
 
 def _holds_the_template(people: Sequence[Trace], zone: str, asked: datetime | None) -> bool:
-    """Return whether a clock of these days holds the hours of the template: whole weeks do."""
+    """Return whether a clock of these days holds the hours of the template, as whole weeks do."""
     first = min(trace.start for trace in people).astimezone(zone_of(zone)).date()
     last = max(trace.end for trace in people).astimezone(zone_of(zone)).date()
     if span_of(people) < timedelta(days=1):
@@ -379,7 +379,8 @@ def _percent(share: float) -> str:
 
 
 def _example_place(places: Sequence[NamedPlace], alone: bool) -> NamedPlace:
-    """Return what the example is about: a place seldom visited, or among people the most common."""
+    """Return the place of the example event: a rarely visited one, or for a crowd the most
+    common."""
     return places[-1] if alone else places[0]
 
 

@@ -1,6 +1,7 @@
 """Exact leakage and verdicts against every prior, rounded so that doubt is never safety.
 
-The pair test is Theorem 1 of docs/explanation/proofs.md.
+The pair test is Theorem 1 of docs/explanation/proofs.md; that no rounding makes a verdict unsafe is
+Theorem 14.
 """
 
 from __future__ import annotations

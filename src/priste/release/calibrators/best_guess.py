@@ -2,8 +2,9 @@
 
 The guess for an output of the mechanism is the target of least expected cost given past releases
 and that output, under the public prediction. It depends on public things only, so replacing an
-output by its guess cannot weaken anything; outputs with one guess become one source, whose
-likelihood is the sum of theirs. Every table is made of such likelihoods, and of no others. On large
+output by its guess weakens no guarantee (Theorem 4 of docs/explanation/proofs.md). Outputs with one
+guess become one source, whose likelihood is the sum of theirs. Every table is made of such
+likelihoods, and of no others. On large
 maps the outputs are first merged by rectangles, small where the user is likely and large in other
 places, so that no table of cells times cells is ever made.
 

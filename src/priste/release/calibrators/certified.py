@@ -5,9 +5,9 @@ event within its ε, and then draws once. So the table that was checked is the t
 release, and the guarantee holds against an adversary who knows the code, the events, ε, and the
 budget in use.
 
-An uninformative release (the same column for every cell) multiplies the likelihood of the
-event and of its negation alike: it changes no ratio. It is therefore always allowed, by that
-argument and not by the rounded check, and the stream cannot get stuck.
+An uninformative release (the same likelihood at every cell) changes no ratio (Theorem 3 of
+docs/explanation/proofs.md). It is always allowed, without the rounded check, so the stream cannot
+get stuck.
 """
 
 from __future__ import annotations

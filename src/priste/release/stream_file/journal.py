@@ -58,7 +58,9 @@ BLOCK = 512
 """Bytes that disks write whole or not at all: NULs before other bytes end at a multiple of it."""
 
 FEWEST_NULS = 2
-"""A single NUL before other bytes is taken for damage: one bit turns a space into it."""
+"""A single NUL before other bytes is taken for damage: one bit turns a space into it. Only in place
+of the first letter of the last line it is mended, since the digest shows that nothing else is lost.
+"""
 
 
 @dataclass(frozen=True)
@@ -240,11 +242,17 @@ READABLE = "Check that the path is right and may be read and written."
 
 def _bytes_of(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        data = path.read_bytes()
     except OSError as problem:
         raise StateError(
             f"The state file {str(path)!r} cannot be read: {problem.strerror}.", hint=READABLE
         ) from problem
+    last = data.rfind(b"\n", 0, -1) + 1
+    if data[last : last + 1] == b"\0":
+        mended = b"R" + data[last + 1 :]
+        if _HEAD.match(mended):
+            return data[:last] + mended
+    return data
 
 
 def _write_all(fd: int, data: bytes) -> None:
