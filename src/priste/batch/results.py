@@ -74,7 +74,10 @@ class Destination:
 
     def check(self, *, folder: bool, overwrite: bool) -> None:
         """Raise an error before any work is done if a result could not be written."""
-        kept = "Choose another name, or ask to overwrite it: what was drawn is not drawn again."
+        kept = (
+            "Choose another name, or overwrite it (--overwrite, or overwrite=True): what was drawn "
+            "is not drawn again."
+        )
         try:
             for path in (self.path, self.ledger) if self.in_parts else (self.path,):
                 if not (self.in_parts and overwrite and _is_ours(path)):

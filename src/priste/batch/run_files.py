@@ -79,6 +79,10 @@ def files_of_run(given: Path) -> RunFiles:
     ledgers = tuple(_ledgers(base))
     if not ledgers and is_ledger(given):
         ledgers = (given,)
+    if not ledgers and not given.exists():
+        raise InvalidParameter(
+            f"There is no file or folder {str(given)!r}", hint="Is the name right?"
+        )
     return RunFiles(base, ledgers, _read_sources(Destination(base).workspace / SOURCES))
 
 

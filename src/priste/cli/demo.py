@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.padding import Padding
 
-from priste.cli.console import progress
+from priste.cli.console import list_files, progress
 from priste.errors import OutputExists
 
 if TYPE_CHECKING:
@@ -75,9 +75,14 @@ class Demonstration:
             f"against {report.against}, and who knows all releases and this code. "
             f"{_price(report)}\n"
         )
-        out.print(f"  {where / 'policy.toml'}    what is guaranteed; read it with priste explain")
-        out.print(f"  {where / 'released.csv'}   what the app receives")
-        out.print(f"  {where / 'report.html'}    maps, errors and events; open it in a browser")
+        list_files(
+            out,
+            {
+                where / "policy.toml": "what is guaranteed; read it with priste explain",
+                where / "released.csv": "what the app receives",
+                where / "report.html": "maps, errors and events; open it in a browser",
+            },
+        )
 
 
 def _side(audit: EventAudit | None) -> dict[str, float] | None:
@@ -90,7 +95,7 @@ def demo(
     folder: Annotated[Path, typer.Option(help="The folder to write.")] = Path("demo-output"),
     seed: Annotated[int, typer.Option(min=0, help="Makes the demo repeatable.")] = 1,
 ) -> Demonstration:
-    """Protect two weeks in a made-up town, and show what would have leaked."""
+    """Protect two weeks in a made-up town; show what would leak."""
     from priste.batch import protect_file
     from priste.policy import load_policy
     from priste.policy.town_policy import build_town

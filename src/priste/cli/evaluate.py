@@ -57,9 +57,10 @@ def evaluate(
     seed: Annotated[int, typer.Option(min=0, help="The seed of the uncalibrated draw.")] = 1,
     reading: Reading = AS_IT_TELLS,
 ) -> Evaluated:
-    """Measure how useful releases are, next to the uncalibrated mechanism and a constant point.
+    """Measure how useful releases are, next to two baselines.
 
-    The figures are made from true locations: keep them private.
+    The baselines are the uncalibrated mechanism and a constant point. The figures are made from
+    true locations: keep them private.
     """
     from priste.batch import files_of_run
     from priste.policy import load_policy

@@ -73,7 +73,7 @@ def explain(
         typer.Option("--forecast/--no-forecast", help="Also state the expected errors."),
     ] = True,
 ) -> Explained:
-    """State in plain words what a policy guarantees, against which adversary, and its cost."""
+    """State in plain words what a policy guarantees, and its cost."""
     from priste.policy import explain_policy, load_policy
 
     with progress("Reading the policy"):

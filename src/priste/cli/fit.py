@@ -123,7 +123,7 @@ def fit(
     reading: Reading = AS_IT_TELLS,
     overwrite: Overwrite = False,
 ) -> Fitting:
-    """Fit a mobility model on traces, on the map and clock of a policy.
+    """Fit a mobility model on traces, on a policy's map and clock.
 
     The hours that the events of the policy guard are left out, for all people and on all days.
     """

@@ -130,7 +130,7 @@ def forecast(
     ] = "far",
     reading: Reading = AS_IT_TELLS,
 ) -> Foreseen | Suggested:
-    """State what a policy will cost in metres, before anything is released."""
+    """State what a policy will cost in metres, before any release."""
     from priste.forecast import forecast as foresee
     from priste.forecast import suggest
     from priste.forecast.picture import check_plot, save_forecast

@@ -16,7 +16,7 @@ File = Annotated[Path, typer.Argument(help="A journal, as live-state/me/000000.j
 
 @app.command()
 def check(file: File) -> None:
-    """Report whether a journal is complete, how many steps it holds and whose it is.
+    """Report whether a journal is complete, and what it holds.
 
     The journal is not changed. The exit code is 2 if it is damaged.
     """

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from priste.live.settings import Settings
 
 app = typer.Typer(
-    help="Release locations as they come, in the protocols that phones and apps speak.",
+    help="Release locations as they come, between phones and apps.",
     invoke_without_command=True,
     no_args_is_help=False,
 )
@@ -49,11 +49,19 @@ def live(
     ] = None,
     inputs: Annotated[
         list[str] | None,
-        typer.Option("--in", help="Where fixes come from, as gpsd://127.0.0.1. May be repeated."),
+        typer.Option(
+            "--in",
+            metavar="ADDRESS",
+            help="Where fixes come from, as gpsd://127.0.0.1. May be repeated.",
+        ),
     ] = None,
     outputs: Annotated[
         list[str] | None,
-        typer.Option("--out", help="Where releases go, as nmea+tcp://127.0.0.1. May be repeated."),
+        typer.Option(
+            "--out",
+            metavar="ADDRESS",
+            help="Where releases go, as nmea+tcp://127.0.0.1. May be repeated.",
+        ),
     ] = None,
     state: State = Path("live-state"),
     listen: Annotated[
@@ -61,7 +69,8 @@ def live(
     ] = "127.0.0.1:8787",
     person: Annotated[str, typer.Option(help="The name under which releases are served.")] = "me",
     device: Annotated[
-        list[str] | None, typer.Option(help="Only messages of this device. May be repeated.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only messages of this device. May be repeated."),
     ] = None,
     missing: Annotated[
         Literal["cover", "silence"], typer.Option(help="What a step without a fix releases.")
@@ -74,7 +83,8 @@ def live(
     point: Annotated[
         list[str] | None,
         typer.Option(
-            help="A public point that stands for its cell, as home=46.01,7.02. Repeatable."
+            metavar="NAME=LAT,LON",
+            help="A public point that stands for its cell, as home=46.01,7.02. Repeatable.",
         ),
     ] = None,
     avoid_guarded: Annotated[
@@ -119,7 +129,7 @@ def live(
         bool, typer.Option("--demo", help="Show it at work on this machine, without a phone.")
     ] = False,
 ) -> None:
-    """Release locations as they come, in the protocols that phones and apps speak."""
+    """Release locations as they come, between phones and apps."""
     if context.invoked_subcommand is not None:
         return
     with clean_errors():
@@ -201,7 +211,7 @@ def status(
 def extension(
     target: Annotated[Path, typer.Argument(help="A new folder, or a file that ends with .xpi.")],
 ) -> None:
-    """Write the browser extension that gives web pages released locations."""
+    """Write the browser extension that gives releases to web pages."""
     with clean_errors():
         from priste.live.browser_extension import export
 
@@ -251,8 +261,10 @@ def _greet(service: Service, out: Console) -> None:
             f"step began {timeline.time_of(step):%a %d %b %H:%M:%S}",
         )
         if stream.policy.depends_on_person:
-            own = "also" if guards_own_days(stream.policy) else "not (see --history)"
-            out.print(f"  guarded {own} against a model of this person's earlier days")
+            own = (
+                "also guarded" if guards_own_days(stream.policy) else "not guarded (see --history)"
+            )
+            out.print(f"  {own} against a model of this person's earlier days")
         for line in person.inputs:
             out.print(f"  from  {line.address}", markup=False)
         if url is not None:

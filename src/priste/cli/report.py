@@ -134,7 +134,10 @@ def report(
     reading: Reading = AS_IT_TELLS,
     overwrite: Overwrite = False,
 ) -> Written | Shared:
-    """Make the HTML page of a finished run: one to share, or with --private one with everything."""
+    """Make the HTML page of a finished run.
+
+    It may be shared; with --private it has everything.
+    """
     from priste.atomic_files import check_apart, check_writable
     from priste.batch import files_of_run
     from priste.policy import load_policy

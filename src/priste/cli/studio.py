@@ -41,7 +41,7 @@ def studio(
     format: Format = None,
     zone: Zone = None,
 ) -> None:
-    """Open a page on this machine: see a week, paint what is secret, choose the adversary."""
+    """Open a page on this machine to choose and try a policy."""
     with clean_errors():
         need("studio", "priste studio")
         from priste.cli.released_before import StudioReleases

@@ -183,8 +183,8 @@ class Policy:
     @property
     def homes(self) -> tuple[str, ...]:
         """The regions where the models know that one lives."""
-        named = [chosen.home.region for chosen in self.chosen_models if chosen.home is not None]
-        return tuple(dict.fromkeys(named))
+        homes = [chosen.home for chosen in self.chosen_models if chosen.home is not None]
+        return tuple(dict.fromkeys(place.region for home in homes for place in home.places))
 
     @property
     def own_regions(self) -> tuple[str, ...]:
@@ -339,12 +339,13 @@ class Policy:
     def for_each_fitted(self) -> Iterator[Policy]:
         """Yield the policy of every person on whom its own models are fitted, one after the other.
 
-        With these, the person of a ledger can be found without a trace.
+        Public people have none: they are never released. With these policies, the person of a
+        ledger can be found without a trace.
         """
         people = {
             person.sources
             for chosen in self.chosen_models
-            if chosen.fitting is not None
+            if chosen.fitting is not None and not chosen.fitting.public
             for person in chosen.fitting.people
         }
         if len(people) > 1:  # nobody is guarded by a model of nobody

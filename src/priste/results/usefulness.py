@@ -492,7 +492,9 @@ def price_sentence(
             f"{length(way.far)} off on average, near them {length(way.near)}; one constant "
             f"point would be {length(constant.far)} and {length(constant.near)} off."
         )
-    if way.near >= constant.near:
+    if way.everywhere >= constant.everywhere:
+        said += " A constant point would have done as well or better."
+    elif way.near >= constant.near:
         said += " Near the events a constant point would have done as well."
     return said + _after(off_map)
 

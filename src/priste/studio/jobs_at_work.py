@@ -132,7 +132,9 @@ def foretold_words(cost: Cost) -> str:
     off = cost.released.all
     sure = f"in 80 of 100 cases between {length(off.low)} and {length(off.high)}"
     said = f"Expect a mean error of {length(off.value)}, {sure}."
-    if cost.constant_does:
+    if cost.constant_does == "everywhere":
+        return f"{said} This is no better than a constant point."
+    if cost.constant_does == "near":
         return f"{said} Near the secret this is no better than a constant point."
     return said
 

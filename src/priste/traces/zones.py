@@ -51,6 +51,7 @@ def zone_of(zone: Zone) -> tzinfo:
         raise InvalidParameter(
             "must be in the IANA list",
             parameter="zone",
+            value=zone,
             hint="Write it as 'Europe/Paris', 'America/New_York' or 'UTC'.",
         ) from None
 

@@ -30,6 +30,9 @@ LONGEST = timedelta(days=14)
 SLOT = timedelta(minutes=5) // timedelta(microseconds=1)
 """Data are counted in slots of five minutes, so that a fast logger is not more data."""
 
+OUTING_SLOT = timedelta(minutes=1) // timedelta(microseconds=1)
+"""Of less than a day, slots of five minutes would be too few to lay out a map by."""
+
 STEPS = ("1min", "5min", "10min", "15min", "30min", "1h", "2h")
 _SECONDS = (60, 300, 600, 900, 1800, 3600, 7200)
 _HOUR = timedelta(hours=1) // timedelta(microseconds=1)

@@ -75,9 +75,8 @@ def _unknown(name: str, head: Head) -> TraceError:
         for known in FORMATS.values()
         if kind is None or kind in known.recognised_by
     ]
-    what = f"is {kind}, but of no kind" if kind else "looks like none of the formats"
+    what = f"begins like {kind}, but of no kind that is" if kind else "is of none of the formats"
     return TraceError(
-        f"is not known: {name} {what} that is known. Looked for: {'; '.join(sought)}.",
-        parameter="format",
-        hint="If it is one of them, name it.",
+        f"{name} {what} known. Looked for: {'; '.join(sought)}",
+        hint="If it is one of them, name it (--format, or format=).",
     )
