@@ -1,4 +1,4 @@
-"""The streams that the register names, read from where each door keeps them."""
+"""The streams that the register names, read from the files of each command."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from priste.register import KeptStream, Released
 from priste.register.continued import CannotGoOn, step_of_clock
 
 LIVE = "stream.json"
-"""The file by which the state folder of a person in priste live is known."""
+"""The file that identifies the state folder of a person in priste live."""
 
 
 class ReleasedBefore(StateError):
@@ -88,7 +88,7 @@ def check_goes_on(
 
 @dataclass(frozen=True)
 class Missing:
-    """Why a stream cannot be read that was begun, and what to do."""
+    """Why a stream that was begun cannot be read, and what to do."""
 
     reason: str
     way_out: str = "Bring the files of that run back."

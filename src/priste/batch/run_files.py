@@ -1,6 +1,6 @@
-"""The files of one run belong together: from any of them to the others, and to what it was made of.
+"""The files of one run: from any of them to the others, and to the input and the policy.
 
-The folder of the run (private, beside the result) remembers where its input and its policy were.
+The folder of the run (private, next to the result) remembers where its input and its policy were.
 """
 
 from __future__ import annotations

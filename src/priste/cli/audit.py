@@ -92,7 +92,7 @@ class Audited:
                 indented(out, any_prior_words(found))
             others = dict(of.otherwise[user][name])
             if found.any_movement:
-                anyhow = "who thinks anything of how likely the possible moves are"
+                anyhow = "with any probabilities for the possible moves"
                 others[anyhow] = found.max_any_movement
             if others:
                 indented(out, "Not guaranteed, with another model: odds moved")
@@ -118,7 +118,7 @@ def audit(
     ] = None,
     mechanism: Annotated[
         Literal["policy", "identity"] | None,
-        typer.Option(help="What made a trace: the policy's mechanism, or nothing (true places)."),
+        typer.Option(help="What made a trace: the policy's mechanism, or identity (true places)."),
     ] = None,
     adversary: Annotated[
         str | None,
@@ -131,8 +131,8 @@ def audit(
     input: Annotated[
         Path | None,
         typer.Option(
-            help="What was protected, if it is not where it was: guarded models may be of the "
-            "person's own days."
+            help="The protected file, if it was moved. Models of the person's own days are fitted "
+            "on it again."
         ),
     ] = None,
     places: Places = None,
@@ -140,7 +140,7 @@ def audit(
         bool,
         typer.Option(
             "--procedure",
-            help="Audit the way of releasing itself, against those who know its code.",
+            help="Audit the release procedure, against an adversary who knows its code.",
         ),
     ] = False,
     steps: Annotated[
@@ -228,7 +228,7 @@ def audit(
 def sparkline(values: Sequence[float], width: int = WIDTH) -> str:
     """Return a line of bars, the largest value of each stretch; ∞ where it is unbounded.
 
-    A value below 0 (releases have spoken in the free direction only) is shown as nothing.
+    A value below 0 (the releases moved the odds in the unbounded direction only) is a blank.
 
     >>> sparkline([0.0, 0.5, 1.0]), sparkline([0.0, float("inf")]), sparkline([])
     (' ▄█', ' ∞', '')

@@ -335,7 +335,7 @@ class _RateColumn(ProgressColumn):
 
 
 class _Lines:
-    """Prints a line every so often: how much is done, or just that the work goes on."""
+    """Prints a line every so often: how much is done, or just that the work continues."""
 
     def __init__(self, console: Console, what: str, of: str) -> None:
         self._console, self._what, self._of = console, what, of

@@ -110,15 +110,14 @@ def fit(
     memory: Annotated[
         Literal["auto", "none", "parts", "hours", "week"],
         typer.Option(
-            help="How much of the clock it knows; auto: what predicts people left out best."
+            help="How much of the clock the model knows; auto chooses by cross-validation."
         ),
     ] = "auto",
     public: Annotated[
         bool,
         typer.Option(
             "--public",
-            help="These people are never released: read all of their time, the hours that the "
-            "events guard too.",
+            help="These people are never released: also read the hours that the events guard.",
         ),
     ] = False,
     reading: Reading = AS_IT_TELLS,

@@ -89,7 +89,7 @@ def init(
     traces: Annotated[
         list[Path] | None, typer.Argument(help="Files or folders to take map and places from.")
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write.")] = Path(
+    output: Annotated[Path, typer.Option("--output", "-o", help="The policy to write.")] = Path(
         "policy.toml"
     ),
     user: User = None,

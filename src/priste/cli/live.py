@@ -73,17 +73,18 @@ def live(
         typer.Option(metavar="NAME", help="Only messages of this device. May be repeated."),
     ] = None,
     missing: Annotated[
-        Literal["cover", "silence"], typer.Option(help="What a step without a fix does.")
+        Literal["cover", "silence"], typer.Option(help="What a step without a fix releases.")
     ] = "cover",
     hold: Annotated[str, typer.Option(help="How long the last fix still counts, as 2h.")] = "0s",
     accuracy: Annotated[
-        float | None, typer.Option(help="Metres that apps are given.  [default: half a diagonal]")
+        float | None,
+        typer.Option(help="The accuracy that apps get, in m.  [default: half a diagonal]"),
     ] = None,
     point: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=LAT,LON",
-            help="Release a cell as a public point in it, as home=46.01,7.02. Repeats.",
+            help="A public point that stands for its cell, as home=46.01,7.02. Repeatable.",
         ),
     ] = None,
     avoid_guarded: Annotated[
@@ -95,7 +96,7 @@ def live(
     ] = None,
     clock: Annotated[
         Literal["wall", "fixes"] | None,
-        typer.Option(help="Whose time closes steps.  [default: fixes for recordings, else wall]"),
+        typer.Option(help="The clock that ends steps.  [default: fixes for recordings, else wall]"),
     ] = None,
     history: Annotated[
         Path | None,
@@ -107,8 +108,8 @@ def live(
     owntracks_key_file: Annotated[
         Path | None, typer.Option(help="A file with the key of the OwnTracks app's encryption.")
     ] = None,
-    certificate: Annotated[Path | None, typer.Option(help="For TLS, with --key.")] = None,
-    key: Annotated[Path | None, typer.Option(help="For TLS, with --certificate.")] = None,
+    certificate: Annotated[Path | None, typer.Option(help="The certificate, for TLS.")] = None,
+    key: Annotated[Path | None, typer.Option(help="The key of the certificate.")] = None,
     expose: Annotated[
         bool, typer.Option("--expose", help="Allow addresses of other machines.")
     ] = False,

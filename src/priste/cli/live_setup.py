@@ -68,7 +68,7 @@ def setup(
         str | None, typer.Option(help="The address of Home Assistant, or 'none'.")
     ] = None,
     home_assistant_token_file: Annotated[
-        Path | None, typer.Option(help="A file with a long-lived access token of it.")
+        Path | None, typer.Option(help="A file with an access token of Home Assistant.")
     ] = None,
     out: Annotated[
         list[str] | None,
@@ -78,9 +78,7 @@ def setup(
         Path | None,
         typer.Option(help="Where to write the systemd unit.  [default: asked; else in the folder]"),
     ] = None,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Ask nothing: what is not given has its default.")
-    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing, and use the defaults.")] = False,
 ) -> None:
     """Set up a service: policy, settings, link for the phone, unit.
 

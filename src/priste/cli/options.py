@@ -53,8 +53,8 @@ BesideEarlier = Annotated[
     bool,
     typer.Option(
         "--beside-earlier-releases",
-        help="Release although something was released about these people before that cannot be "
-        "counted. Nothing is guaranteed about both together.",
+        help="Also release people whose earlier releases cannot be counted. Nothing is then "
+        "guaranteed about both releases together.",
     ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing result.")]

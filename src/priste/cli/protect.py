@@ -159,7 +159,7 @@ def protect(
         Path | None,
         typer.Option("--output", "-o", help="The released file.  [default: NAME.released.SUFFIX]"),
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Processes; each takes users.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, help="The number of processes.")] = 1,
     cluster: Annotated[
         str | None,
         typer.Option(help="The scheduler of a Dask cluster of your own, as tcp://host:8786."),
@@ -358,9 +358,9 @@ def _any_prior_of(policy: Policy, report: StreamReport) -> AnyPriorLeakage | Non
 
 
 def beside(source: Path, suffix: str) -> Path:
-    """Return where a source is released to when nothing is said: beside it, with a suffix.
+    """Return where a source is released to when nothing is said: next to it, with a suffix.
 
-    >>> beside(Path("week/run.fit"), ".gpx").name, beside(Path("Data"), "").name
+    >>> beside(Path("week/run.fit"), ".gpx").name, next to(Path("Data"), "").name
     ('run.released.gpx', 'Data.released')
     """
     return source.with_name(f"{source.stem}.released{suffix}")

@@ -117,7 +117,7 @@ def report(
     private: Annotated[
         bool,
         typer.Option(
-            "--private", help="A page for your own eyes: events, places, errors of the run."
+            "--private", help="A page to keep private: events, places, errors of the run."
         ),
     ] = False,
     input: Annotated[

@@ -95,7 +95,7 @@ class Row:
     without: str | None = None
 
     def sentence(self) -> str:
-        """Say what the setting costs, beside the uncalibrated mechanism and one constant point."""
+        """Say what the setting costs, next to the uncalibrated mechanism and one constant point."""
         cost = self.cost
         found = cost.released
         parts = [

@@ -50,7 +50,7 @@ NO_BETTER = 0.95
 USUAL_SPREAD = 0.12
 SPREAD_COUNTS = 4
 """The usual spread of ln(mean error) from stream to stream, and as how many streams it counts
-beside those of the forecast."""
+next to those of the forecast."""
 
 DRAWN_SPREAD, DRAWN_SPREAD_NEAR = 0.15, 0.55
 OPENED_SPREAD, OPENED_SPREAD_NEAR = 0.0, 0.35

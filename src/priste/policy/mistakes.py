@@ -1,4 +1,4 @@
-"""Collecting every mistake of a policy, each with its line, its rule and a suggestion."""
+"""Collect every mistake of a policy, each with its line, its rule and a suggestion."""
 
 from __future__ import annotations
 

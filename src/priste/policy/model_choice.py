@@ -26,7 +26,7 @@ from priste.mobility import (
     home_habits_of,
     memories_of,
     own_history,
-    with_home,
+    with_homes,
 )
 from priste.mobility.memory import MOST_JUDGED
 from priste.policy.adversary_choice import PEOPLE
@@ -47,7 +47,7 @@ from priste.traces.fingerprints import fingerprints
 Cycle = Literal["day", "week"]
 
 FEWEST_OWN_MOVES = 50
-"""With fewer known moves than this somebody's own days make no model: half a day of steps of 15
+"""A person's own days make a model from this many known moves on: half a day of steps of 15
 minutes."""
 
 VARIANTS: dict[FamilyMember | None, str] = {
@@ -134,25 +134,42 @@ class Fitting:
 
 
 @dataclass(frozen=True)
-class Home:
-    """Where the user of a model is known to live, how it draws them, and the model without that.
+class HomePlace:
+    """A region where the user of a model sleeps, and its share of the nights.
 
-    Of somebody who lives nowhere that is known, which is in no ``cells``, it is the model.
-    ``learnt`` says that the habits are those of the people on whom the model was fitted.
+    It has no ``cells`` while the place of the person is not known.
     """
 
     region: str
     cells: frozenset[int]
+    share: float
+
+
+@dataclass(frozen=True)
+class Home:
+    """The places where a person sleeps, the habits, and the model without a home.
+
+    For a person whose places are not known (no ``cells``) the model without a home counts.
+    ``learnt`` says that the habits are those of the people on whom the model was fitted.
+    """
+
+    places: tuple[HomePlace, ...]
     habits: HomeHabits
     learnt: bool
     timeline: Timeline
     roaming: MarkovModel
 
     def model(self) -> MarkovModel:
-        """Return the model of who lives there."""
-        if not self.cells:
+        """Return the model of a person who lives there."""
+        homes = [(place.cells, place.share) for place in self.places if place.cells]
+        if not homes:
             return self.roaming
-        return with_home(self.roaming, self.cells, self.habits, nights(self.timeline))
+        return with_homes(self.roaming, homes, self.habits, nights(self.timeline))
+
+    def moved(self, regions: Mapping[str, Collection[int]]) -> Home:
+        """Return the same home where its regions are these."""
+        places = (replace(each, cells=frozenset(regions[each.region])) for each in self.places)
+        return replace(self, places=tuple(places))
 
 
 @dataclass(frozen=True)
@@ -183,7 +200,7 @@ class ChosenModel:
         return self.made if isinstance(self.made, Fitting) else None
 
     def relatives(self) -> dict[FamilyMember, MarkovModel]:
-        """Return the models that one may well doubt this one in favour of."""
+        """Return the models that may describe people better than this one."""
         found: dict[FamilyMember, MarkovModel] = {}
         if self.made is not None:
             found = {member: self.made.relative(member).model() for member in self.made.doubts}
@@ -195,8 +212,8 @@ class ChosenModel:
     def without(self, sources: frozenset[str]) -> ChosenModel:
         """Return the model for somebody with these days: one that was not fitted on them.
 
-        A model fitted on the very days it guards makes budgets, and so the releases, depend on the
-        truth in a way that no check covers.
+        A model that is fitted on the days it guards makes the releases depend on the truth in a way
+        that no check covers.
         """
         origin = self.model.origin
         if origin is None or not origin.knows(sources):
@@ -214,12 +231,12 @@ class ChosenModel:
         if home is None:
             return found
         given = None if home.learnt else home.habits
-        return found.at_home(home.region, home.cells, given, home.timeline)
+        return found.at_home(home.places, given, home.timeline)
 
     def at_home(
-        self, region: str, cells: Collection[int], given: HomeHabits | None, timeline: Timeline
+        self, places: tuple[HomePlace, ...], given: HomeHabits | None, timeline: Timeline
     ) -> ChosenModel:
-        """Return the model of somebody known to live in these cells; this one knows no home.
+        """Return the model of somebody known to live at these places; this one knows no home.
 
         Without ``given`` habits they are those of the people whom it was fitted on.
         """
@@ -228,14 +245,14 @@ class ChosenModel:
             people = () if self.fitting is None else self.fitting.people
             cells_of_each = ([person.cells] for person in people)
             habits = home_habits_of(self.model.grid, cells_of_each, nights(timeline))
-        home = Home(region, frozenset(cells), habits, given is None, timeline, self.model)
+        home = Home(places, habits, given is None, timeline, self.model)
         return replace(self, model=home.model(), home=home)
 
     def living_in(self, regions: Mapping[str, Collection[int]]) -> ChosenModel:
         """Return the model of somebody whose own regions these are."""
-        if self.home is None or self.home.cells == frozenset(regions[self.home.region]):
+        moved = None if self.home is None else self.home.moved(regions)
+        if moved is None or self.home is None or moved.places == self.home.places:
             return self
-        moved = replace(self.home, cells=frozenset(regions[self.home.region]))
         return replace(self, model=moved.model(), home=moved)
 
 
@@ -252,7 +269,7 @@ def chosen_models(
 def roaming_models(
     section: MobilitySection, ground: Ground, folder: Path
 ) -> tuple[ChosenModel, ...]:
-    """Return the models of a section as of people who roam: :func:`at_home_of` draws them home."""
+    """Return the models of a section without a home; :func:`at_home_of` adds the home."""
     grid, timeline = ground.grid, ground.timeline
     family = [member for member in section.members if member not in ("own", "roaming")]
     own: Fitting | Spreading | StayingOrGoing
@@ -304,15 +321,16 @@ def at_home_of(
     regions: Mapping[str, Collection[int]],
     timeline: Timeline,
 ) -> tuple[ChosenModel, ...]:
-    """Return the models of a section, drawn to its ``home`` if it names one."""
+    """Return the models of a section, with its ``home`` if it names one."""
     if section.home is None:
         return tuple(roaming)
-    if section.home not in regions:
-        raise InvalidParameter(
-            f"must name a region of this policy: {', '.join(regions) or 'none'}",
-            parameter="home",
-            value=section.home,
-        )
+    for name in section.homes:
+        if name not in regions:
+            raise InvalidParameter(
+                f"must name a region of this policy: {', '.join(regions) or 'none'}",
+                parameter="home",
+                value=name,
+            )
     given = None
     if section.stay_home is not None and section.back_home is not None:
         given = HomeHabits(
@@ -321,17 +339,20 @@ def at_home_of(
             section.stay_home_at_night,
             section.back_home_at_night,
         )
-    drawn = [each.at_home(section.home, regions[section.home], given, timeline) for each in roaming]
+    places = tuple(
+        HomePlace(name, frozenset(regions[name]), share) for name, share in section.homes.items()
+    )
+    drawn = [each.at_home(places, given, timeline) for each in roaming]
     if "roaming" not in section.members:
         return tuple(drawn)
     return (*drawn, replace(roaming[0], member="roaming"))
 
 
 def own_days(population: ChosenModel, trace: Trace, ground: Ground) -> ChosenModel | None:
-    """Return the model of somebody's own days, which leans on a model of others.
+    """Return the model of a person's own days, shrunk towards a model of others.
 
     ``trace`` holds no guarded time and no step that is released. None where fewer than
-    ``FEWEST_OWN_MOVES`` moves are known, or the population's model is of no kind to lean on.
+    ``FEWEST_OWN_MOVES`` moves are known, or if the population's model cannot serve for that.
     """
     model, timeline = population.model, ground.timeline
     if model.order != 1 or model.period is None:
@@ -401,8 +422,8 @@ def on_clock(model: MarkovModel, timeline: Timeline, what: str) -> MarkovModel:
 
 
 FEWEST_MOVES = 6
-"""A model is not fitted on fewer moves than that. It does not depend on how much was left out: that
-would tell about the guarded time."""
+"""A model is not fitted on fewer moves than that. It does not depend on how much was left out,
+which would reveal something about the guarded time."""
 
 
 def without_windows(traces: Iterable[Trace], windows: Windows) -> Iterator[Trace]:
@@ -411,7 +432,7 @@ def without_windows(traces: Iterable[Trace], windows: Windows) -> Iterator[Trace
 
 
 def check_enough(people: Sequence[PersonCells]) -> None:
-    """Refuse to fit a model on next to nothing, with the ways out."""
+    """Refuse to fit a model on too few moves, and name the remedies."""
     moves = sum(None not in pair for person in people for pair in pairwise(person.cells))
     if moves < FEWEST_MOVES:
         raise InvalidParameter(
@@ -481,7 +502,7 @@ def fitted_model(
 def chosen_memory(
     grid: Grid, timeline: Timeline, people: Sequence[PersonCells], memory: Memory
 ) -> PopulationChoice:
-    """Return how much of the clock to know and how much to borrow, judged on people left out.
+    """Return the memory and the strengths of shrinkage that predict left-out people best.
 
     The people's cells begin where a week of the timeline does. "auto" compares every memory that
     the step allows, and the plain fit; any other is taken as it is said.

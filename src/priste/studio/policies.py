@@ -1,4 +1,4 @@
-"""Policies as they are tried out: many texts, few models, each made once."""
+"""The policies that a user tries: many texts, few models, each made once."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ class Policies:
         """Return the models of a section; a home that is painted anew makes no others fitted."""
         key = repr((section, ground))
         roaming = _kept(self._roaming, key, lambda: roaming_models(section, ground, folder))
-        home = regions.get(section.home or "", ())
+        homes = [tuple(regions.get(name, ())) for name in section.homes]
         return _kept(
             self._models,
-            f"{key} {tuple(home)}",
+            f"{key} {homes}",
             lambda: at_home_of(section, roaming, regions, ground.timeline),
         )
 

@@ -23,7 +23,7 @@ def format_named(name: str) -> str:
 
 
 def format_of_name(name: str | PurePath) -> str | None:
-    """Return the format that a file's name guarantees, if any.
+    """Return the format that a file's name states, if any.
 
     >>> format_of_name("walk.GPX")
     'gpx'
@@ -36,7 +36,7 @@ def detect_format(file: SourceFile | Path) -> str:
     """Return the format of a file by its name and its first bytes, which must agree.
 
     Raises :class:`TraceError` for an empty file, one that nothing recognises, or one whose name
-    guarantees something else than it holds; ``format=`` overrides.
+    states another format than it holds; ``format=`` overrides.
     """
     if isinstance(file, Path):
         file = SourceFile(file, file.name)
