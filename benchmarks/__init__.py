@@ -1,1 +1,1 @@
-"""Measured speed: ratios taken in one run, with machine-readable results beside them."""
+"""Measured speed: ratios taken in one run, with machine-readable results next to them."""

@@ -18,15 +18,17 @@ BENCHMARKS = (
 )  # fmt: skip
 """Those that need no data of one's own."""
 
-WITH_DATA = ("first_run", "fitting", "forecasts", "usefulness_families", "usefulness_floor")
-"""Those that need a folder of data, and run one by one: ``python -m benchmarks.NAME``."""
+WITH_FOLDER = (
+    "first_run", "fitting", "forecasts", "usefulness_families", "usefulness_floor", "regressions",
+)  # fmt: skip
+"""Those that need a folder, of data or of an older checkout: ``python -m benchmarks.NAME``."""
 
 
 def main(arguments: Sequence[str]) -> None:
     """Run the benchmarks named, or all."""
     parser = parser_of(__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(BENCHMARKS)}")
-    parser.epilog = f"With data of one's own: {', '.join(WITH_DATA)}."
+    parser.epilog = f"With a folder of one's own: {', '.join(WITH_FOLDER)}."
     names = parser.parse_args(arguments).names
     if unknown := sorted(set(names) - set(BENCHMARKS)):
         parser.error(f"no such benchmark: {', '.join(unknown)}. Known are {', '.join(BENCHMARKS)}.")

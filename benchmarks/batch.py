@@ -1,22 +1,22 @@
-"""Runs of many users: the whole command beside a plain loop, workers, a cluster, and memory.
+"""Runs of many users: the whole command next to a plain loop, workers, a cluster, and memory.
 
 Run with ``python -m benchmarks.batch``, or with the names of some of its parts (speed, fixed,
 loop, twice, one, pool, short, cluster, memory, homes, kept): the others keep their figures, and
 each is written when it is done. ``--quick`` takes a tenth of the users; ``--least`` keeps the least
 that a run took now or before, to be given several times on a machine that others use as well.
 Writes ``benchmarks/results/batch.json``. CPU seconds are those of all processes; wall seconds mean
-something on an idle machine only, so the load is told beside them. All of loop, twice, one, pool
+something on an idle machine only, so the load is told next to them. All of loop, twice, one, pool
 and cluster release the same: each draws the same bits for everybody. "twice" is two plain loops at
 once, which is what two cores of this machine are worth at best; "short" is one and pool with few
 users. Set OPENBLAS_NUM_THREADS=1.
 
-The world is a 10 x 10 map of 1 km (20 x 20 for some of the speeds), Gaussian transitions
-(σ = 1 km), one PRESENCE event, ε = 0.8, the default calibrator against somebody who knows the
-population, 24 steps. For memory, and for what the command takes beside releases (fixed), it is a
-4 x 4 map and two steps a user, so that 20,000 users end within minutes. For homes the model knows
-where somebody lives: nobody, all of them in one cell, or each in a cell of their own. "kept" is a
-day and the day after it, whose streams go on: bytes that are kept, and CPU seconds beside those of
-the second day released by itself.
+The world is a 10 x 10 map of 1 km (20 x 20 for some of the speeds), Gaussian transitions (σ = 1
+km), one PRESENCE event, ε = 0.8, the default calibrator against somebody who knows the population,
+24 steps. For memory, and for what the command takes besides releases (fixed), it is a 4 x 4 map and
+two steps a user, so that 20,000 users end within minutes. For homes the model knows where somebody
+lives: nobody, all of them in one cell, or each in a cell of their own. "kept" is a day and the day
+after it, whose streams continue: bytes that are kept, and CPU seconds next to those of the second
+day released by itself.
 """
 
 from __future__ import annotations
@@ -345,7 +345,7 @@ def memory(folder: Path, share: int) -> dict[str, Any]:
 
 
 def kept(folder: Path, share: int) -> dict[str, Any]:
-    """Measure what a day of many users leaves behind, and what the next day takes to go on."""
+    """Measure what a day of many users keeps, and what the next day costs."""
     found: dict[str, Any] = {}
     for users, cells, steps in ((USERS, 100, STEPS), (10 * USERS, 16, SMALL_STEPS)):
         count = max(4, users // share)
@@ -375,7 +375,7 @@ def kept(folder: Path, share: int) -> dict[str, Any]:
 
 
 def fixed(folder: Path, share: int) -> dict[str, Any]:
-    """Measure what the command takes beside releases: people who have next to none.
+    """Measure what the command takes besides releases: people who have hardly any.
 
     The least of some runs, in turns.
     """

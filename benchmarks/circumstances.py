@@ -1,4 +1,4 @@
-"""Under what circumstances figures were measured: kept beside them."""
+"""Under what circumstances figures were measured: kept next to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The policy of ``priste demo`` beside its alternatives: ``python -m benchmarks.compared``.
+"""The policy of ``priste demo`` next to its alternatives: ``python -m benchmarks.compared``.
 
 Runs the demo in a folder of its own, compares its policy as ``priste compare policy.toml --streams
 8`` does, and writes what the command shows to ``benchmarks/results/compared.json``. ``--picture
@@ -22,9 +22,9 @@ from priste.policy import load_policy
 
 RESULTS = Path(__file__).parent / "results" / "compared.json"
 STREAMS = 8
-SHOWN = {"way": 0, "odds": 2, "towards": 3, "any prior": 4, "belief after": 7, "mean error": 8,
-         "silent": 9}  # fmt: skip
-"""Columns of the page, and their places in the lines of a comparison."""
+SHOWN = {"way": "way", "odds": "odds", "towards": "towards", "any prior": "any",
+         "belief after": "belief", "mean error": "error", "silent": "silent"}  # fmt: skip
+"""Columns of the page, and those of a comparison."""
 
 
 def main(arguments: Sequence[str] = ()) -> None:
@@ -44,8 +44,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     kept = {
         "streams": STREAMS,
         "rows": [
-            {column: line.cells[place] for column, place in SHOWN.items()}
-            for line in lines_of(found)
+            {column: line.cells[name] for column, name in SHOWN.items()} for line in lines_of(found)
         ],
         "circumstances": circumstances(),
     }

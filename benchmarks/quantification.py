@@ -226,7 +226,7 @@ def few_rows(sides: Sequence[int]) -> list[dict[str, Any]]:
 
 
 def given_priors(counts: Sequence[int], side: int) -> list[dict[str, Any]]:
-    """A step against K priors on a sparse map, with ten candidates, beside its uncalibrated
+    """A step against K priors on a sparse map, with ten candidates, next to its uncalibrated
     products.
 
     The floor moves two worlds of each prior through the matrix, multiplies by a likelihood and by

@@ -171,7 +171,7 @@ def against_solvers(console: Console) -> list[dict[str, Any]]:
 
 
 def whole_loop(console: Console) -> list[dict[str, Any]]:
-    """The paper's loop over all of its steps, the exact check beside the strongest solver."""
+    """The paper's loop over all of its steps, the exact check next to the strongest solver."""
     model = MarkovModel.gaussian(Grid(rows=20, columns=20, cell_size=1.0), sigma=1.0)
     rows = []
     for alpha in ALPHAS:

@@ -11,7 +11,7 @@ same size, with a population model of sixty others.
 
 Four kinds of events, each of three hours or less: a *rare* stay (a place of an hour or more on at
 most one day in seven), *work* (where they are most from 9 to 17 h, except home), a *commute* (at
-home from 7 to 8 h and at work from 9 to 10 h), *near* home (the most visited cell beside it). Of
+home from 7 to 8 h and at work from 9 to 10 h), *near* home (the most visited cell next to it). Of
 each kind one pair of days with the event and one without.
 
 Every step is released, from the last known cell; errors count on steps with a fix of their own.

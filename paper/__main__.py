@@ -115,7 +115,7 @@ def reproduce(
         typer.Option("--keep", help="Write what the documentation shows of it into the tree."),
     ] = False,
 ) -> Found:
-    """Make the paper's figures and tables again; run it again to go on after a stop."""
+    """Make the paper's figures and tables again; run it again to continue after a stop."""
     if listing:
         return Catalogue({name: experiment.title for name, experiment in CATALOGUE.items()})
     asked_for = {"runs": runs, "truth_runs": truth_runs, "solver_runs": solver_runs}

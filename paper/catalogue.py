@@ -44,7 +44,7 @@ def chosen(names: Sequence[str]) -> list[Experiment]:
     if unknown or not names:
         got = f"Got {unknown[0]!r}." if unknown else "None was named."
         raise InvalidParameter(
-            f"An experiment must be one of those that `priste reproduce --list` shows, or {ALL!r}. "
+            f"An experiment must be one of those that `python -m paper --list` shows, or {ALL!r}. "
             f"{got}"
         )
     if ALL in names:

@@ -1,4 +1,4 @@
-"""The page of a reproduction: each figure beside what the paper says of it."""
+"""The page of a reproduction: each figure next to what the paper says of it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Shown = tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, str], Mapping[s
 """An experiment's outcome, the account of how it was made, its pictures (SVG) and tables (CSV)."""
 
 LONGEST_TABLE = 60
-"""A longer table is not shown in the page; its CSV is beside it."""
+"""A longer table is not shown in the page; its CSV is next to it."""
 
 _MARKS = {"reproduced": "yes", "not reproduced": "no", "not decidable": "open"}
 

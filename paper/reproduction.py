@@ -63,9 +63,9 @@ def reproduce(
 ) -> list[Reproduced]:
     """Make experiments by name ("all" for every one) and return what they found.
 
-    Jobs that ``folder`` has results of are not done again, so a run that was stopped goes on where
-    it was. ``workers`` is the number of processes, all cores unless given; the numbers do not
-    depend on it. ``command`` is written into the settings beside the results.
+    Jobs that ``folder`` has results of are not done again, so a run that was stopped is continued.
+    ``workers`` is the number of processes, all cores unless given; the numbers do not depend on it.
+    ``command`` is written into the settings next to the results.
     """
     folder = Path(folder)
     experiments = chosen(names)

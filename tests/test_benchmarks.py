@@ -4,6 +4,7 @@ import importlib
 import itertools
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from benchmarks.redteam import __main__ as redteam
 from benchmarks.redteam import combinations, synthetic_data
 from benchmarks.redteam.attackers import area, bayes_scores, limits
-from benchmarks.redteam.labelled_streams import model_world, released, town
+from benchmarks.redteam.labelled_streams import digest, model_world, released, town
 from benchmarks.redteam.page import page
 from benchmarks.redteam.zone_attack import circle, crossing
 
@@ -41,9 +42,9 @@ def main(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch):
 
 def test_every_benchmark_is_looked_at() -> None:
     """All that ``python -m benchmarks`` runs, and itself."""
-    from benchmarks.__main__ import BENCHMARKS, WITH_DATA
+    from benchmarks.__main__ import BENCHMARKS, WITH_FOLDER
 
-    assert {*BENCHMARKS, *WITH_DATA, "__main__"} == set(NAMES)
+    assert {*BENCHMARKS, *WITH_FOLDER, "__main__"} == set(NAMES)
 
 
 @pytest.mark.parametrize("main", NAMES, indirect=True)
@@ -123,6 +124,23 @@ def test_labelled_streams_are_told_apart_where_they_can_be(tmp_path: Path) -> No
     }
     assert area(scores["exact"], world.labels) == 1.0
     assert np.ptp(scores["constant"]) < 1e-9
+
+
+def test_a_hash_is_of_what_attackers_are_given(tmp_path: Path) -> None:
+    """It is the same for the same streams and for other last bits, and follows any change."""
+    world = model_world(town(tmp_path), 3)
+    streams = released(world, "laplace")
+    hashed = digest(world, streams)
+    assert digest(world, released(world, "laplace")) == hashed
+    bits = [[None if x is None else x * (1 + 2**-50) for x in one] for one in streams.likelihoods]
+    assert digest(world, replace(streams, likelihoods=bits)) == hashed
+    others = [
+        digest(world, released(world, "laplace", seed=4)),
+        digest(world, replace(streams, points=-streams.points)),
+        digest(world, replace(streams, likelihoods=streams.likelihoods[::-1])),
+        digest(replace(world, labels=~world.labels), streams),
+    ]
+    assert len({hashed, *others}) == 5
 
 
 def test_libqif_derives_the_same_leakages() -> None:
@@ -215,9 +233,9 @@ def test_a_slice_of_the_red_team_runs_and_goes_on(
     """Exact leakages of a small world: the page marks what is above; a way is not done twice."""
     run = ["model-exact", "--quick", "--work", str(tmp_path)]
     redteam.main([*run, "--way", "exact", "--way", "priste"])
-    assert "model-exact priste" in capsys.readouterr().err
+    assert "model-exact-3 priste" in capsys.readouterr().err
     redteam.main([*run, "--way", "constant", "--way", "priste"])
-    assert "model-exact priste" not in capsys.readouterr().err
+    assert "model-exact-3 priste" not in capsys.readouterr().err
     rows = json.loads((tmp_path / "quick/redteam.json").read_text())["model-exact"]["ways"]
     assert rows["exact"][0] is None
     assert 0.0 < rows["priste"][0] <= 1.0

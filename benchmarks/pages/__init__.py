@@ -1,1 +1,1 @@
-"""Pages of docs/evidence, made of measured figures and of the templates beside this file."""
+"""Pages of docs/evidence, made of measured figures and of the templates next to this file."""

@@ -3,7 +3,7 @@
 ``python -m benchmarks.redteam`` (``make redteam``) runs every part and writes the page; ``--quick``
 runs a small form within minutes and writes figures and page to the work folder. Labelled streams
 are attacked way by way, and each way is kept in the work folder as soon as it is done: run the
-command again to go on. Another commit of priste begins anew, ``--way priste`` with this way of
+command again to continue. Another commit of priste begins anew, ``--way priste`` with this way of
 releasing alone. Days of real people need folders: ``--geolife DIR``, ``--cabs DIR``. So do programs
 of others: ``--privkit DIR`` (an environment that is made there), ``--ldptrace DIR`` and
 ``--retrasyn DIR`` (the folders with their programs). Figures of parts and ways that are not run
@@ -40,7 +40,7 @@ FULL = {
     "walkers": 100,
     "files": 150,
     "weeks": 4,
-    "exact": 20,
+    "exact": 50,
 }
 QUICK = {
     "model": 30,
@@ -68,14 +68,19 @@ Part = Callable[[], dict[str, Any]]
 def world_part(make: Callable[[], Any], ways: Sequence[str], folder: Path) -> dict[str, Any]:
     """Attack every way of releasing in one world; a way that was done before is read back."""
     from benchmarks.redteam.attackers import attack
-    from benchmarks.redteam.labelled_streams import released
+    from benchmarks.redteam.labelled_streams import digest, released
 
     def attacked(way: str) -> dict[str, Any]:
         world = make()
-        rows = [each.to_dict() for each in attack(world, released(world, way))]
-        return {"rows": rows, "people": len(world.labels), "happened": int(world.labels.sum())}
+        streams = released(world, way)
+        return {
+            "rows": [each.to_dict() for each in attack(world, streams)],
+            "people": len(world.labels),
+            "happened": int(world.labels.sum()),
+            "streams": digest(world, streams),
+        }
 
-    found: dict[str, Any] = {"ways": {}, "of": {}}
+    found: dict[str, Any] = {"ways": {}, "of": {}, "streams": {}}
     for way, one in _each_way(attacked, ways, folder):
         found |= {name: one[name] for name in ("people", "happened")}
         found["tried"] = one["rows"][0]["tried"]
@@ -83,6 +88,7 @@ def world_part(make: Callable[[], Any], ways: Sequence[str], folder: Path) -> di
             row["attacker"]: [round(row["auc"], 6), round(row["sure"], 4)] for row in one["rows"]
         }
         found["of"][way] = one["priste"]
+        found["streams"][way] = one["streams"]
     return found
 
 
@@ -141,8 +147,10 @@ def own_history(folder: Path, ways: Sequence[str], streams: int) -> dict[str, An
     for way in compared.ways:
         figures = list(way.events.values())
         rows[way.name] = {
-            "model": _finite(max(each.leakage for each in figures)),
-            "own_history": _finite(max(each.own_history or 0.0 for each in figures)),
+            "model": _finite(max(each.reached.leakage for each in figures)),
+            "own_history": _finite(
+                max(each.own_history.leakage for each in figures if each.own_history)
+            ),
         }
     return {"rows": rows, "streams": streams}
 
@@ -172,8 +180,8 @@ def parts_of(arguments: Any, work: Path) -> dict[str, Part]:
         once = cache(make)
         size = sizes.get(name, sizes["days"])
         parts[name] = lambda: world_part(once, ways, work / f"{name}-{size}")
-        exact = f"{name}-exact"
-        parts[exact] = lambda: exact_part(once, ways, work / exact, sizes["exact"])
+        exact, each = f"{name}-exact", sizes["exact"]
+        parts[exact] = lambda: exact_part(once, ways, work / f"{exact}-{each}", each)
 
     in_world("model", lambda: worlds.model_world(worlds.town(folder), sizes["model"]))
     in_world("residents", lambda: worlds.residents_world(worlds.town(folder), sizes["residents"]))
@@ -233,8 +241,8 @@ def small_json(value: Any) -> str:
 
 def joined(before: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
     """Return what was found, with the ways of releasing that were measured before and not again."""
-    for each in ("ways", "of"):
-        if each in found:
+    for each in ("ways", "of", "streams"):
+        if "ways" in found and each in found:
             found[each] = {**before.get(each, {}), **found[each]}
     return found
 

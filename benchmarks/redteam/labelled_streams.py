@@ -12,6 +12,7 @@ Streams are kept as released points with nan for silence, and as likelihoods.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time
@@ -25,7 +26,7 @@ from priste.forecast.alternatives_at_work import Released, alternatives_of, with
 from priste.forecast.alternatives_compared import (
     first_occurrences,
     followed_steps,
-    largest_leakage,
+    reached,
 )
 from priste.policy import Policy, load_policy
 from priste.policy.town_policy import RESIDENTS, town_policy
@@ -312,6 +313,22 @@ def released(world: World, way: str, seed: int = 3) -> Streams:
     return Streams(np.array(points), likelihoods)
 
 
+def digest(world: World, streams: Streams) -> str:
+    """Return a hash of all that attackers are given: model, labels, owners, points, likelihoods.
+
+    Of numbers in single precision, so that another processor or library finds the same.
+    """
+    found = hashlib.sha256()
+    steps = range(int(world.steps[-1]))
+    moves = (world.policy.model.transition(step).toarray() for step in steps)
+    told = (each for stream in streams.likelihoods for each in stream)
+    of_world = (world.steps, world.labels, world.owners, world.policy.population)
+    for each in (*of_world, *moves, streams.points, *told):
+        numbers = np.array(np.nan if each is None else each, dtype="<f4")
+        found.update(f"{numbers.shape}".encode() + (numbers + 0.0).tobytes())
+    return found.hexdigest()[:8]
+
+
 def some_of(world: World, each: int) -> World:
     """Return at most ``each`` people with the event and as many without."""
     sides = [np.flatnonzero(world.labels == side)[:each] for side in (True, False)]
@@ -322,13 +339,13 @@ def some_of(world: World, each: int) -> World:
 
 def leakage(policy: Policy, likelihoods: Sequence[Floats | None]) -> float:
     """Return the exact leakage of a stream about the first event, for the policy's adversary."""
-    return largest_leakage(
+    return reached(
         Released(likelihoods, np.empty((0, 2))),
         policy.models,
         next(iter(policy.events.values())),
         policy.chosen_adversary.adversary,
         policy.family,
-    )[0]
+    ).leakage
 
 
 def mean_error(world: World, streams: Streams) -> float:

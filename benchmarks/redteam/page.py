@@ -285,7 +285,19 @@ def _attackers(worlds: dict[str, Any]) -> str:
                 f"{'**' * (sure > EPSILON)}{_factor(sure)}{'**' * (sure > EPSILON)} ({auc:.2f})"
             )
         rows.append(row)
-    return text + _table(["way", *worlds], rows) + "Bold is above e^ε.\n\n"
+    return text + _table(["way", *worlds], rows) + "Bold is above e^ε.\n\n" + _hashes(worlds)
+
+
+def _hashes(worlds: dict[str, Any]) -> str:
+    rows = [
+        [way, *(world.get("streams", {}).get(way, "–") for world in worlds.values())]
+        for way in _ways(worlds)
+    ]
+    return (
+        "A hash of all that attackers are given: the model, who is tried, labels, released points, and likelihoods. A row whose hash is the same after a change of priste "
+        "stands as it is. The streams of *geolife* and *cabs* depend on the copies of the data too.\n\n"
+        + _table(["way", *worlds], rows)
+    )
 
 
 def _zones(part: dict[str, Any]) -> str:

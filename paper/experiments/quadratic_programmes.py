@@ -50,7 +50,7 @@ _PACKAGES = {"cplex": "cplex", "copt": "coptpy", "scip": "pyscipopt"}
 _CPLEX_OPTIMAL = (1, 101, 102)
 
 _FAR_BELOW = -2000
-"""A row this many powers of two below the largest is 0 beside it in double precision."""
+"""A row this many powers of two below the largest is 0 next to it in double precision."""
 
 
 @dataclass(frozen=True)

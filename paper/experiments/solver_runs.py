@@ -1,4 +1,4 @@
-"""Runs of the paper's loop in which a solver decides, with the exact check beside it."""
+"""Runs of the paper's loop in which a solver decides, with the exact check next to it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EVENT_STEPS = range(3, 8)
 
 
 class WatchedSolver:
-    """A solver as the checker of the paper's loop, with the exact check beside it."""
+    """A solver as the checker of the paper's loop, with the exact check next to it."""
 
     def __init__(self, engine: str) -> None:
         self._engine = engine

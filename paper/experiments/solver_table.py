@@ -129,7 +129,7 @@ def results_table(settings: Settings, found: Sequence[RowRuns]) -> Table:
 
 
 def paper_table() -> Table:
-    """Return the paper's own numbers, to be read beside ours."""
+    """Return the paper's own numbers, to be read next to ours."""
     columns = ("limit_seconds", "seconds", "conservative_releases", "budget", "distance_km")
     rows = [["none" if limit is None else f"{limit:g}", *rest] for limit, *rest in PAPER]
     return Table("solver-limit-in-the-paper", columns, rows)

@@ -188,8 +188,8 @@ class OutputExists(OutputError):
     """There is something at the place of a result already; it was not touched.
 
     >>> print(OutputExists("out.csv"))
-    There is already a file at 'out.csv'; it was not touched. Choose another name, or ask to \
-overwrite it.
+    There is already a file at 'out.csv'; it was not touched. Choose another name, or overwrite it \
+(--overwrite, or overwrite=True).
     >>> OutputExists("out", "Choose another name.", what="folder").hint
     'Choose another name.'
     """
@@ -197,7 +197,7 @@ overwrite it.
     def __init__(
         self,
         path: str | os.PathLike[str],
-        hint: str = "Choose another name, or ask to overwrite it.",
+        hint: str = "Choose another name, or overwrite it (--overwrite, or overwrite=True).",
         *,
         what: str = "file",
     ) -> None:

@@ -282,7 +282,7 @@ def test_an_unfinished_run_is_finished_first(
     place = workspace_of(tmp_path / "first.csv")
     lines = (place / MANIFEST).read_text().splitlines(keepends=True)
     (place / MANIFEST).write_text(lines[0])
-    with pytest.raises(StateError, match="its end is missing"):
+    with pytest.raises(StateError, match="that run was stopped"):
         run(tmp_path, fixes_of([0] * 12, 12), policy_of(1, QUIET), "second.csv")
 
 

@@ -1,10 +1,19 @@
 """People on whom the model is fitted, each guarded by that of the others, at every door."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from tests.cli.command_line import complaint_of, priste, told
-from tests.cli.small_world import QUICK, with_a_short_event, write_policy, write_trips
+from tests.cli.small_world import (
+    GRID,
+    QUICK,
+    START,
+    STEPS,
+    with_a_short_event,
+    write_policy,
+    write_trips,
+)
 
 from priste import MarkovModel
 from priste.audit import audit_stream
@@ -43,6 +52,30 @@ def test_their_ledgers_are_audited_and_reported_without_their_traces(tmp_path: P
     changed.write_text("\n".join([*lines[:-1], ",".join(fields)]) + "\n")
     refused = priste("audit", changed, "-p", policy, code=2)
     assert "was changed" in complaint_of(refused)
+
+
+def test_people_of_a_public_model_beside_somebody_with_earlier_days(tmp_path: Path) -> None:
+    """Protect ends well and names the model of the earlier days; audit and report agree with it."""
+    write_trips(tmp_path)
+    public = FITTED.replace('"trips.csv"', '"trips.csv"\npublic = true') + ADVERSARY
+    policy = write_policy(tmp_path, public)
+    begin, path = START - timedelta(days=5), (0, 0, 1, 5, 6, 6, 5, 1)
+    dora = tmp_path / "dora.csv"
+    lines = ["user,time,lat,lon"]
+    for hour in range(5 * 24 + STEPS):
+        lat, lon = GRID.latlon(path[hour % len(path)])
+        moment = begin + timedelta(hours=hour, minutes=30)
+        lines.append(f"dora,{moment:%Y-%m-%dT%H:%M:%SZ},{lat:.6f},{lon:.6f}")
+    dora.write_text("\n".join(lines) + "\n")
+    out = tmp_path / "o.csv"
+    found = told("protect", dora, "-p", policy, "-o", out, "--seed", 3)
+    assert "your own earlier days" in found["adversary"]
+    audited = told("audit", out)
+    for name, entry in found["events"].items():
+        assert audited["events"][name]["max"] == entry["max"]
+    page = told("protect", dora, "-p", policy, "-o", tmp_path / "p.csv", "--seed", 3,
+                "--report", tmp_path / "r.html")  # fmt: skip
+    assert found["any_prior"]["leakage"] == pytest.approx(page["any_prior"]["leakage"], rel=1e-9)
 
 
 def test_audits_tell_how_much_hangs_on_the_model(tmp_path: Path) -> None:

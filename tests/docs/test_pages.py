@@ -162,13 +162,10 @@ def long_lines(text: str) -> list[str]:
     return [line for line in lines if "{{" not in line and len(line) > LONGEST_LINE]
 
 
-NOT_WRAPPED = {"alternatives", "compare", "families", "release-tables"}
-
-
 @pytest.mark.parametrize("page", [ROOT / "README.md", *BY_HAND, *TEMPLATES], ids=lambda p: p.stem)
 def test_lines_are_short(page: Path) -> None:
     """No line of prose is longer than a window is wide."""
-    assert page.stem in NOT_WRAPPED or long_lines(page.read_text()) == []
+    assert long_lines(page.read_text()) == []
 
 
 def test_long_lines_are_found() -> None:

@@ -2,11 +2,13 @@
 
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.cli.small_world import GRID, PATHS, QUICK, START
+from tests.cli.small_world import EPSILON, GRID, PATHS, QUICK, START
+from tests.real_browser import browser
 from typer.testing import CliRunner
 
 from priste.cli.application import app
@@ -19,7 +21,7 @@ from priste.forecast.alternatives_at_work import (
     with_priste,
 )
 from priste.forecast.alternatives_compared import Comparison, _beliefs, compare
-from priste.forecast.alternatives_page import comparison_page, lines_of
+from priste.forecast.alternatives_page import comparison_page, lines_of, shown_columns
 from priste.policy import Policy, load_policy
 from priste.randomness import bit_source
 from priste.results import TrueSteps
@@ -127,18 +129,37 @@ def test_priste_keeps_its_guarantee_and_the_truth_does_not(found: Comparison) ->
     for way in found.ways:
         figures = way.events["visit"]
         # each adversary of the policy is one of any prior
-        assert figures.leakage <= figures.any_prior + ROUNDING
+        assert figures.reached.leakage <= figures.any_prior.leakage + ROUNDING
         assert figures.own_history is None
 
 
 def test_a_delay_tells_the_same_later(policy: Policy) -> None:
-    """A delayed stream has the likelihoods of the truth, without those that have not come yet."""
+    """A delayed stream has the likelihoods of the truth, also of what comes after its end."""
     now, late = released(policy, "exact"), released(policy, "delay:120")
-    assert late.likelihoods[-2:] == [None, None]
-    for step in range(policy.steps - 2):
-        assert np.array_equal(now.likelihoods[step], late.likelihoods[step])
-        assert np.array_equal(now.points[step], late.points[step + 2])
+    assert np.array_equal(now.likelihoods, late.likelihoods)
+    assert np.array_equal(now.points[:-2], late.points[2:])
     assert np.isnan(late.points[:2]).all()
+
+
+def test_each_guarantee_is_judged_by_its_own_bounds(folder: Path) -> None:
+    """A cap on beliefs, or a smaller bound upwards, is broken by the truth and kept by priste."""
+    for name, bounds in {
+        "belief": "belief_at_most = 0.6",
+        "upwards": "odds_up = 0.5\nodds_down = 9.0",
+    }.items():
+        (folder / f"{name}.toml").write_text(ONE_EVENT.replace(f"epsilon = {EPSILON}", bounds))
+        found = compare(load_policy(folder / f"{name}.toml"), ["exact", "coarse:2", "laplace"])
+        ways = {way.name: way for way in found.ways}
+        assert ways["priste"].kept
+        for way in found.ways:
+            most, guarantee = way.events["visit"].reached, found.guarded[0]
+            if name == "belief":
+                assert way.kept == (most.belief <= 0.6 + ROUNDING)
+                assert "60 % sure" in guarantee
+            else:
+                assert way.kept == (most.towards <= 0.5 + ROUNDING and most.leakage <= 9 + ROUNDING)
+        assert not all(way.kept for way in found.ways)
+        assert ("sure" in shown_columns(found)) == (name == "belief")
 
 
 def test_sampling_and_hours_off_are_silent_by_the_clock(policy: Policy) -> None:
@@ -165,11 +186,20 @@ def test_numbers_and_names_of_alternatives(policy: Policy) -> None:
 def test_the_page_says_what_was_found(found: Comparison) -> None:
     """Every way and its odds are on the page, which asks nothing of the network."""
     page = comparison_page(found)
-    assert found.sentence().split(";")[0].replace("'", "&#39;") in page
+    assert found.sentence().replace("'", "&#39;") in page
+    assert found.guarded[0].split('"')[0] in page
     for line in lines_of(found):
-        assert line.cells[0] in page
-        assert line.cells[2] in page
+        assert all(line.cells[column] in page for column in shown_columns(found))
     assert "http" not in page.replace("http-equiv", "")
+
+
+def test_the_page_is_one_sheet_of_paper(found: Comparison) -> None:
+    """All ways are printed on one sheet."""
+    with browser() as opened:
+        sheet = opened.new_page()
+        sheet.set_content(comparison_page(found))
+        printed = sheet.pdf(prefer_css_page_size=True)
+    assert len(re.findall(rb"/Type /Page\b", printed)) == 1
 
 
 def run(folder: Path, *arguments: str) -> str:

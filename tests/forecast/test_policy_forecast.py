@@ -403,11 +403,21 @@ def test_a_forecast_on_an_opened_trace_is_marked_private(folder: Path) -> None:
 
 
 def test_where_a_constant_does_as_well_that_is_said(rows: tuple[Row, ...]) -> None:
-    """Near the events, plainly; and not where releases are nearer."""
+    """Near the events or everywhere, plainly; and not where releases are nearer."""
     cost = rows[0].cost
-    near = cost.constant.near
+    near, everywhere = cost.constant.near, cost.constant.all
     assert near is not None
-    for factor, said in ((1.0, True), (0.5, False)):
-        told = replace(cost.released, near=Estimate(near.value * factor, 0.0, 1e6))
-        row = replace(rows[0], cost=replace(cost, released=told))
-        assert ("Near the events a constant point would do as well." in row.sentence()) == said
+    for near_factor, factor, said in (
+        (1.0, 0.5, "Near the events a constant point would do as well."),
+        (0.5, 0.5, None),
+        (0.5, 1.0, "A constant point would do as well or better."),
+        (2.0, 2.0, "A constant point would do as well or better."),
+    ):
+        told = replace(
+            cost.released,
+            near=Estimate(near.value * near_factor, 0.0, 1e6),
+            all=Estimate(everywhere.value * factor, 0.0, 1e6),
+        )
+        words = replace(rows[0], cost=replace(cost, released=told)).sentence()
+        found = [each for each in words.split(". ") if "constant point would" in each]
+        assert found == ([] if said is None else [said.rstrip(".")])

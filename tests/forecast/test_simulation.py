@@ -132,7 +132,7 @@ def test_releasing_the_truth_costs_where_one_is_in_the_cell() -> None:
     assert cost.released.exact.value == 1.0
     assert cost.uncalibrated.all.value == pytest.approx(cost.released.all.value)
     assert cost.constant.all.value > cost.released.all.value
-    assert not cost.constant_does
+    assert cost.constant_does == "nowhere"
 
 
 def test_the_streams_are_those_of_a_protector_after_silence() -> None:

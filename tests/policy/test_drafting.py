@@ -177,7 +177,7 @@ def test_a_table_of_homes_is_drafted_for_a_crowd(tmp_path) -> None:
     assert draft.homes is not None
     listed = list(csv.DictReader(io.StringIO(draft.homes)))
     assert {row["user"] for row in listed} <= {each.user for each in sleepers}
-    assert f"of {len(listed)} of 6 people it is clear" in " ".join(draft.notes)
+    assert f"the homes of {len(listed)} of 6 people" in " ".join(draft.notes)
     policy = read_policy(draft.text, folder=tmp_path)
     assert policy.own_regions == ("home",)
     assert policy.model is policy.chosen_models[0].home.roaming

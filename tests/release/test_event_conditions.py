@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from priste import Grid, KnownPrior, MarkovModel, OddsBound, Quantifier, presence
+from priste.release.calibrators.best_guess import Sources
 from priste.release.calibrators.programme import EventConditions
 
 GRID = Grid(rows=2, columns=3, cell_size=1.0)
@@ -22,7 +23,7 @@ def test_no_mixture_of_priors_is_worse_than_the_one_that_is_found(rows: int) -> 
     quantifier.observe(draws.random(GRID.size))
     (operator,) = quantifier.candidate_operators()
     table = draws.dirichlet(np.full(5, 0.5), size=GRID.size)
-    conditions = EventConditions(operator, OddsBound(1.0, 1.0), table, priors[0])
+    conditions = EventConditions(operator, OddsBound(1.0, 1.0), Sources.apart(table), priors[0])
     _, ((up, _), (down, _)) = conditions._scores(np.eye(5))
     for place in range(5):
         after = quantifier.copy()

@@ -36,6 +36,7 @@ from priste.release.accountant import AccountantState
 from priste.release.calibrators.best_guess import (
     Costs,
     Cut,
+    Groups,
     constant_output,
     labels_of,
     likely_rectangles,
@@ -214,7 +215,7 @@ def test_a_guess_is_the_best_public_one() -> None:
     best = (joint.T @ apart).argmin(axis=1)
     for place, target in enumerate(sources.targets[sources.own]):
         summed = mech.emission()[:, best == target].sum(axis=1)
-        assert sources.likelihoods[:, place] == pytest.approx(summed, rel=1e-12)
+        assert sources.sources.likelihoods[:, place] == pytest.approx(summed, rel=1e-12)
     assert sources.constant_cost == pytest.approx(float((predicted @ apart).min()))
 
 
@@ -233,7 +234,8 @@ def test_guesses_are_nearly_as_good_as_if_every_cell_were_one(
     people /= people.sum()
     every_cell = float(((mech.emission() * people[:, None]).T @ apart).min(axis=1).sum())
     sources = merged_outputs(mech, people, costs)
-    guessed = float(sources.costs[np.arange(len(sources.own)), sources.own].sum())
+    by_source = Groups(np.eye(len(sources.own)), sources).costs()
+    guessed = float(by_source[np.arange(len(sources.own)), sources.own].sum())
     assert len(sources.targets) <= 401
     assert (
         guessed == pytest.approx(every_cell, rel=1e-6) or every_cell < guessed <= most * every_cell
@@ -249,15 +251,15 @@ def test_groups_are_of_all_sources(spread: float) -> None:
     sources = merged_outputs(mech, people / people.sum(), costs)
     harmless = np.arange(len(sources.mass)) % 3 == 0
     groups, guesses, exact = _groups(mech, sources, sources.mass, lambda some: harmless[some])
-    assert ((groups.sum(axis=1) == 1.0) != np.isin(np.arange(len(harmless)), exact)).all()
-    assert groups.shape[1] == len(guesses) <= MOST_SOURCES + 1
+    assert ((groups.members.sum(axis=1) == 1.0) != np.isin(np.arange(len(harmless)), exact)).all()
+    assert groups.members.shape[1] == len(guesses) <= MOST_SOURCES + 1
     assert harmless[exact].all()
     groups, _, exact = _groups(mech, sources, sources.mass, _none)
     assert len(exact) == 0
-    assert (groups.sum(axis=1) == 1.0).all()
+    assert (groups.members.sum(axis=1) == 1.0).all()
     if spread == 60.0:
-        best = (groups.T @ sources.costs).min(axis=1)
-        assert (groups.T @ sources.costs)[np.arange(len(best)), guesses] == pytest.approx(best)
+        by_group = groups.costs()
+        assert by_group[np.arange(len(by_group)), guesses] == pytest.approx(by_group.min(axis=1))
 
 
 def test_groups_left_alone_are_those_nobody_else_is_released_as() -> None:

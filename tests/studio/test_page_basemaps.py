@@ -64,7 +64,7 @@ def test_images_of_an_archive_lie_under_the_cells(
     with own_studio(basemap=open_basemap(path)) as address, tab(chromium, address) as at:
         drop(at, week)
         at.until("[...document.querySelectorAll('#map .leaflet-tile')].some(i => i.naturalWidth)")
-        at.page.get_by_label("where you are expected").uncheck()
+        at.page.get_by_label("where the model expects you").uncheck()
         at.page.wait_for_timeout(400)  # tiles fade in
         assert COLOUR in colours(at)
         at.page.get_by_label("streets").uncheck()

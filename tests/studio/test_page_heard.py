@@ -130,7 +130,7 @@ def test_the_whole_story_by_keys_and_by_ear(address: str, chromium: Browser, wee
         page.keyboard.press("End")
         assert page.evaluate(words) == "Any prior: whatever it knows"
         page.keyboard.press("Home")
-        at.until("window.said.some((each) => each.startsWith('The forecast is there. Expect'))")
+        at.until("window.said.some((each) => each.startsWith('The forecast is ready. Expect'))")
         press(at, "#view-protection .next .main")
 
         # --- run, scrub, and hear how it ends

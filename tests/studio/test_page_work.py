@@ -213,7 +213,7 @@ def test_reload_and_back_lose_nothing(address: str, chromium: Browser, week: Pat
             page.go_back()
             if page.locator("#start").is_visible():
                 break
-        page.get_by_role("button", name="Go on with it").click()
+        page.get_by_role("button", name="Continue").click()
         assert page.locator("#bench").is_visible()
         # What is exported can be left without a word.
         exported_policy(at)

@@ -1,4 +1,4 @@
-"""A door: protect files of many users, on all cores or a cluster, without ever drawing twice."""
+"""Protect files of many users, on all cores or a cluster, without ever drawing twice."""
 
 from priste.batch.batch_report import BatchReport
 from priste.batch.groups import protect_group

@@ -1,4 +1,4 @@
-"""What a run did, for people and for JSON; nothing of it is a true location."""
+"""What a run did, for people and for JSON. It holds no true location."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class BatchReport:
     """What a run did. ``ledgers`` and what is asked of them are read from the parts when asked for.
 
     ``drawn_now`` counts steps, ``given_again`` users whose first draws were given again,
-    ``continued`` those whose stream of another run goes on, and ``sampled`` is the share of users
+    ``continued`` those whose stream of another run continues, and ``sampled`` is the share of users
     that was asked for.
     """
 
@@ -82,7 +82,7 @@ class BatchReport:
         return dict(zip(self.guarantees, self.parts.largest("leakage"), strict=True))
 
     def largest_belief(self) -> dict[str, float]:
-        """Return how sure of each event the surest adversary got, over all users and steps."""
+        """Return the largest belief in each event, over all users and steps."""
         return dict(zip(self.guarantees, self.parts.largest("belief"), strict=True))
 
     def to_dict(self) -> dict[str, Any]:

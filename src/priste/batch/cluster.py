@@ -1,10 +1,10 @@
 """Chunks protected on a Dask cluster that is there already (extra ``cluster``).
 
 True locations, the policy and the key of the run go to its workers: it must be your own, and its
-connections private (``tls://``, or a network that nobody else is on). Workers need the same version
-of priste. A worker keeps the policy, with its models and tables, from the first chunk to the
-last; one that joins later gets it when it joins, and the chunks of one that dies go to others. The
-users of a chunk at which workers die again and again are tried one by one.
+connections private (``tls://``, or a network of your own). Workers need the same version of priste.
+A worker keeps the policy, with its models and tables, from the first chunk to the last; one that
+joins later gets it when it joins, and the chunks of one that dies go to others. If workers die
+repeatedly at a chunk, its users are tried one by one.
 """
 
 from __future__ import annotations
@@ -30,15 +30,16 @@ RETRIES = 3
 """How often a chunk is tried again after an error of the cluster."""
 
 AHEAD, FEWEST_AHEAD = 2, 4
-"""How many chunks per worker, and at least, are handed out at a time: nobody waits for one."""
+"""How many chunks per worker, and at least, are handed out at a time, so that no worker waits."""
 
 LISTENING = 0.2
-"""Seconds between looks at what workers tell."""
+"""Seconds between two readings of what workers report."""
 
 _kept: dict[str, Work] = {}
 _hands = ThreadPoolExecutor(max_workers=1, thread_name_prefix="priste")
-"""One thread of a worker does all chunks, one at a time: tables are shared. A thread of our own,
-because Dask looks at what its own are doing a hundred times a second, which took up to a tenth."""
+"""One thread of a worker does all chunks, one at a time: tables are shared. It is not one of Dask's
+threads, because Dask inspects these a hundred times a second, which took up to a tenth of the
+time."""
 
 
 @contextmanager
@@ -98,9 +99,8 @@ def _version() -> str:
 def _kept_by_workers(
     client: Any, work: Work, on_done: OnTold
 ) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Let every worker, also one that joins later, keep the work; yield its name, and an ear.
-
-    The ear tells ``on_done`` what workers reported, on the thread that calls it.
+    """Let every worker, also one that joins later, keep the work; yield its name and a listener.
+    The listener calls ``on_done`` with what workers reported, on the thread that calls it.
     """
     from distributed import WorkerPlugin
 
@@ -140,7 +140,7 @@ def _kept_by_workers(
 
 
 def keep(name: str, data: bytes) -> None:
-    """Keep a work in this worker, and let it be ready for the first chunk."""
+    """Keep the work in this worker, and prepare it for the first chunk."""
     _kept[name] = pickle.loads(data)
     _hands.submit(_make_ready, _kept[name])
 
@@ -216,7 +216,7 @@ def _finished(
 def _one_by_one(client: Any, name: str, work: Work, job: Job, on_done: OnTold) -> Made:
     """Protect the users of a chunk one after the other; one whose work ends a process is left out.
 
-    One at a time, as the scheduler blames all that a worker had before it when it died.
+    One at a time, because the scheduler blames everything that a worker had when it died.
     """
     from distributed.scheduler import KilledWorker
 

@@ -1,4 +1,4 @@
-"""What was released before, by this run or another: it counts, and is not drawn again."""
+"""Earlier releases, of this run or another: they count, and are not drawn again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from priste.results import RunErrors
 
 
 class Continuation:
-    """One run's look back: which chunks are done, and which users have a stream already.
+    """What one run finds from earlier runs: finished chunks, and users who have a stream already.
 
     Ask :meth:`check` first, before anything is drawn.
     """
@@ -144,7 +144,7 @@ class Continuation:
     def write_down(
         self, workspace: Workspace, gathering: Gathering, register: RegisterTransaction | None
     ) -> None:
-        """Put what is about to be released into the register."""
+        """Write down in the register what is about to be released."""
         if register is not None:
             register.add(self._named, str(workspace.folder.resolve()), self._people(gathering))
 
@@ -177,7 +177,8 @@ class Continuation:
         return earlier
 
     def _count_in(self, workspace: Workspace, chunk: Chunk) -> None:
-        """Measure the errors of a part that was done before: they are not kept with it."""
+        """Measure the errors of a part that was finished before, because they are not kept with
+        it."""
         journals = journals_in(workspace.read_part(chunk.number))
         found = []
         for user, trace in chunk.traces().items():

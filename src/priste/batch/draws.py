@@ -1,4 +1,4 @@
-"""Bits for the draws of many streams: each user and step has its own, however often it is drawn.
+"""Bits for the draws of many streams: each user and step has its own, the same at every repetition.
 
 Engines repeat work: a worker dies, a slow task is done twice, a run is taken up again. Because the
 bits of a step follow from a key, the user and the step only, every repetition draws the
@@ -13,7 +13,7 @@ from priste.randomness import BitSource, keyed_bits
 from priste.release.seeded_steps import SeededSteps, seed_of_user
 
 Key = bytes | int
-"""A secret of at least 16 bytes; or a seed, for experiments: who knows it can undo the noise."""
+"""A secret of at least 16 bytes, or a seed for experiments. Whoever knows it can undo the noise."""
 
 
 class KeyedSteps(BitSource):

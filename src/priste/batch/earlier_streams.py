@@ -1,4 +1,4 @@
-"""The streams that the register names, read from where each door keeps them."""
+"""The streams that the register names, read from the files of each command."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from priste.register import KeptStream, Released
 from priste.register.continued import CannotGoOn, step_of_clock
 
 LIVE = "stream.json"
-"""The file by which the state folder of a person in priste live is known."""
+"""The file that identifies the state folder of a person in priste live."""
 
 
 class ReleasedBefore(StateError):
@@ -33,18 +33,25 @@ class ReleasedBefore(StateError):
         )
 
 
+SAME_CLOCK = (
+    "Use the map and the step of the earlier policy, and a clock that goes on where it ended."
+)
+"""What to do where a stream is there, and these locations do not fit it."""
+
+
 class AnotherStream(StateError):
     """Something was released about the same person, and these locations cannot be added to it."""
 
-    def __init__(self, user: str | None, place: str, reason: str) -> None:
+    def __init__(
+        self, user: str | None, place: str, reason: str, way_out: str = SAME_CLOCK
+    ) -> None:
         self.reason = f"{reason}, see {place!r}"
         name = "" if user is not None else " If this is another person, name them (--as-user)."
         super().__init__(
             f"{_whose(user)} cannot be added to what was released about the same person before "
             f"(see {place!r}): {reason}. The guarantee is about one stream per person: two streams "
-            "together may reveal more. Use the map and the step of the earlier policy, and a clock "
-            f"that goes on where it ended.{name} To release them as a second stream, without a "
-            "guarantee about both together, use --beside-earlier-releases."
+            f"together may reveal more. {way_out}{name} To release them as a second stream, "
+            "without a guarantee about both together, use --beside-earlier-releases."
         )
 
 
@@ -81,9 +88,10 @@ def check_goes_on(
 
 @dataclass(frozen=True)
 class Missing:
-    """Why a stream cannot be read that was begun."""
+    """Why a stream that was begun cannot be read, and what to do."""
 
     reason: str
+    way_out: str = "Bring the files of that run back."
 
 
 class EarlierStreams:
@@ -129,7 +137,7 @@ class EarlierStreams:
             return None
         last, past = held[-1]
         if isinstance(past, Missing):
-            raise ReleasedBefore(user, last, f"a run of which {past.reason}")
+            raise AnotherStream(user, last, past.reason, past.way_out)
         for other, kept in held:
             if not isinstance(kept, Missing) and not kept.begins(past):
                 raise AnotherStream(
@@ -143,7 +151,7 @@ class EarlierStreams:
             return Missing("its journal is gone")
         number = place_of(user) % int(manifest.head["chunks"])
         if number not in manifest.parts:
-            return Missing("its end is missing: run it again to finish it")
+            return Missing("that run was stopped", "Run it again to finish it.")
         if self._read[:2] != (place, number):
             part = manifest.parts[number]
             try:

@@ -26,7 +26,7 @@ TRIES = 2
 before nothing is released for them."""
 
 PRELOADED = "priste.batch.preloaded"
-"""What workers of these engines begin with."""
+"""The module that workers of these engines load first."""
 
 OnTold = Callable[[int], None]
 """Called with how many more users are done."""
@@ -98,7 +98,7 @@ class Work:
         ).outcomes
 
     def lost(self, job: Job, how: str) -> Outcome:
-        """Say of the one user of a job that working on them ended the process."""
+        """Report that working on the only user of a job ended the process."""
         (user,) = stretches(job.table)
         problem = (
             "Working on this user ended the process, also when there was nobody else in it: it "
@@ -169,8 +169,8 @@ def _one_by_one(work: Work, job: Job, on_done: OnTold) -> Made:
 def load() -> None:
     """Load what every worker needs, and the compiled code of the search that most guarantees use.
 
-    Not Arrow, which begins a thread, and threads do not bear a fork; what else the policy needs is
-    loaded by the first job.
+    Not Arrow, which starts a thread, and a process with threads must not fork. The first job loads
+    whatever else the policy needs.
     """
     import pyproj  # noqa: F401
 

@@ -31,7 +31,8 @@ MOST_USERS = 500
 """How many users a chunk has in a large run."""
 
 FEWEST_CHUNKS = 128
-"""How many chunks there are if users are enough: workers end together, parts are saved soon."""
+"""How many chunks there are if there are enough users, so that workers end together and parts are
+saved early."""
 
 SPREAD = 8
 """Chunks per user where users are few: hardly any two meet in one, and empty ones cost nothing."""
@@ -41,7 +42,7 @@ MOST_FIXES = 1_000_000
 
 
 def chunks_for(users: int, fixes: int) -> int:
-    """Return into how many chunks a run is cut: never a matter of workers, so parts compare.
+    """Return into how many chunks a run is cut, whatever the number of workers.
 
     >>> chunks_for(3, 90), chunks_for(1_000, 24_000), chunks_for(10_000_000, 240_000_000)
     (24, 125, 20000)
@@ -129,7 +130,7 @@ class Gathering:
         self._connection.close()
 
     def add(self, trace: Trace, digests: bytes) -> None:
-        """Take one user's fixes in, and the digests by which they are recognised."""
+        """Add one user's fixes, and the digests by which they are recognised."""
         self._held.append(trace)
         self._people.append((trace.user, place_of(trace.user), digests))
         self._rows += len(trace)
@@ -139,7 +140,7 @@ class Gathering:
             self.settle()
 
     def settle(self) -> None:
-        """Put what is held in memory onto the disk."""
+        """Write to the disk what is held in memory."""
         if not self._held:
             return
         import pyarrow as pa
@@ -170,7 +171,7 @@ class Gathering:
         self._held, self._people, self._rows = [], [], 0
 
     def add_named(self, names: Iterable[str | None]) -> None:
-        """Take in who is named in the source; those without a fix are reported by their chunk.
+        """Add the people whom the source names; those without a fix are reported by their chunk.
 
         Names may come more than once. Ask after every user's fixes are in.
         """
@@ -202,7 +203,7 @@ class Gathering:
             ).fetchall()
 
     def add_places(self, places: Iterable[OwnPlace]) -> None:
-        """Take in personal places."""
+        """Add personal places."""
         import pyarrow as pa
 
         rows = iter(places)
@@ -317,7 +318,7 @@ class _Merged:
         self._next = next(places, None)
 
     def of(self, chunk: int, users: set[str | None]) -> dict[str | None, Places]:
-        """Return the places of the users of a chunk; those of people who are not there go."""
+        """Return the places of the users of a chunk; places of absent people are dropped."""
         found: dict[str | None, dict[str, list[Disc]]] = {}
         while self._next is not None and self._next[0] <= chunk:
             number, (user, region, disc) = self._next

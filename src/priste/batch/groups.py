@@ -1,4 +1,4 @@
-"""What is done with the fixes of some users: one pure function, wherever it runs.
+"""Protect the fixes of some users: one pure function, on every engine.
 
 :func:`protect_group` reads no file, keeps no state, makes no request: the same fixes, policy and
 key give the same result in this process, in a pool, on a cluster, and when it is done twice. So
@@ -41,11 +41,11 @@ NOTHING_USABLE = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one user: a stream, or a ``problem`` for which nothing was released.
+    """The result of one user: a stream, or a ``problem`` for which nothing was released.
 
     ``journal`` is the stream as it is kept, empty if there is none. ``alike`` is equal for users
-    with equal true cells, and says nothing else to those without the key. ``lost`` says that the
-    problem is the end of a process, which is no fault of the user's data.
+    with equal true cells; without the key it reveals nothing else. ``lost`` says that a process
+    ended, which is no fault of the user's data.
     """
 
     user: str | None
@@ -68,7 +68,7 @@ class Outcome:
 
     @property
     def largest_belief(self) -> tuple[float, ...]:
-        """How sure of each event the surest adversary got; nan where nobody measured it."""
+        """The largest belief in each event; nan if it was not measured."""
         ledger = self.stream.ledger
         return tuple(
             max((release.belief[k] for release in ledger if release.belief), default=float("nan"))

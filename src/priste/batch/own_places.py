@@ -35,7 +35,7 @@ OwnPlace = tuple[str | None, str, Disc]
 
 
 def policy_with(policy: Policy, places: Places) -> Policy:
-    """Return the policy of somebody with these places; all that does not depend on them is shared.
+    """Return the policy of a person with these places; what does not depend on them is shared.
 
     Raises PristeError for a place that is not on the map, or of a name that the policy has not.
     """

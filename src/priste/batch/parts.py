@@ -124,7 +124,7 @@ class Totals:
 
 
 class Parts:
-    """All parts of a run as one table; nothing is held in memory but what is being looked at."""
+    """All parts of a run as one table; only what is being read is in memory."""
 
     def __init__(self, files: Sequence[Path], policy: Policy) -> None:
         self.files = tuple(files)
@@ -240,7 +240,7 @@ class Parts:
         return found
 
     def leakage_spread(self) -> dict[str, dict[str, float]]:
-        """Return, of each event, what half and nineteen of twenty of the users leaked at most."""
+        """Return the median and the 95th percentile over users of the leakage about each event."""
         spread = {}
         for k, name in enumerate(self._policy.events):
             query = (

@@ -1,4 +1,4 @@
-"""The people of a source together: what is odd about them, or why there is nothing to release."""
+"""The people of a source: what is unusual about them, or why there is nothing to release."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_NAMED = 5
 
 
 def named_in(traces: Traces) -> Iterator[str | None]:
-    """Yield whom a source names, so that those without a usable record are not passed over.
+    """Yield the people whom a source names, so that those without a usable record are reported too.
 
     Some come more than once, and only some or nobody where all records are usable. Ask after
     the source was read.

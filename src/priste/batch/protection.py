@@ -1,9 +1,9 @@
 """A file of many users, protected: each its own stream, on all cores or a cluster, resumable.
 
 The order of work: the input is gathered into chunks of users on the disk; everything that can be
-wrong is looked for; then every chunk is released and its part kept (in a folder beside the
+wrong is checked; then every chunk is released and its part kept (in a folder next to the
 destination); last, ledger and result are written from the parts. A run that is stopped at any
-moment goes on where it was: finished parts stay, and the others are drawn with the same bits.
+moment continues where it was: finished parts stay, and the others are drawn with the same bits.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ _ALL_PLACES = 1 << 62
 
 
 def workspace_of(destination: str | Path) -> Path:
-    """Return the folder beside a destination that holds the parts of its run."""
+    """Return the folder next to a destination that holds the parts of its run."""
     return Destination(Path(destination)).workspace
 
 
 def ledger_of(destination: str | Path) -> Path:
-    """Return the path of the ledger that is written beside a result of one file."""
+    """Return the path of the ledger that is written next to a result of one file."""
     return Destination(Path(destination)).ledger
 
 
@@ -102,9 +102,9 @@ def protect_file(
     Users whose data cannot be protected are named with the reason, and the others are released.
 
     All releases about a person are one stream. What was released about somebody before, by any
-    door, counts: later locations go on from it, with silence in between, and steps that were
+    door, counts: later locations continue it, with silence in between, and steps that were
     released get the first draws again. Refused are locations that were released under another
-    name, and those of somebody whose stream cannot go on (another map, other steps, an earlier
+    name, and those of somebody whose stream cannot continue (another map, other steps, an earlier
     time), unless ``beside_earlier`` says that both may be known together, without a guarantee
     about both. Runs with a seed take no part in this.
 
@@ -208,7 +208,8 @@ def protect_file(
 def _check_places(
     target: Destination, traces: Traces, places: Path | None, overwrite: bool
 ) -> None:
-    """Refuse before anything is drawn what could not be written, or would harm the input."""
+    """Refuse, before anything is drawn, results that could not be written or would harm the
+    input."""
     target.check(folder=traces.source.is_folder, overwrite=overwrite)
     outputs = {"destination": target.path, "ledger": target.ledger, "workspace": target.workspace}
     inputs = {"input": traces.source.root}
@@ -303,7 +304,7 @@ def _is_off_the_map(policy: Policy, trace: Trace) -> bool:
 
 
 class _Everybody(Mapping[str | None, tuple[int, ...]]):
-    """One cell for every step of every user, to rehearse with."""
+    """One cell for every step of every user, for a rehearsal."""
 
     def __init__(self, gathering: Gathering, steps: int) -> None:
         self._gathering = gathering

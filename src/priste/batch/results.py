@@ -64,17 +64,20 @@ class Destination:
 
     @property
     def ledger(self) -> Path:
-        """The ledger beside the result: a file, or a folder of files where the result is one."""
+        """The ledger next to the result: a file, or a folder of files where the result is one."""
         return beside(self.path, ".ledger" if self.in_parts else LEDGER_SUFFIX)
 
     @property
     def workspace(self) -> Path:
-        """The private folder of the run, beside the result."""
+        """The private folder of the run, next to the result."""
         return beside(self.path, WORKSPACE_SUFFIX)
 
     def check(self, *, folder: bool, overwrite: bool) -> None:
-        """Say before any work is done why a result could not be written."""
-        kept = "Choose another name, or ask to overwrite it: what was drawn is not drawn again."
+        """Raise an error before any work is done if a result could not be written."""
+        kept = (
+            "Choose another name, or overwrite it (--overwrite, or overwrite=True): what was drawn "
+            "is not drawn again."
+        )
         try:
             for path in (self.path, self.ledger) if self.in_parts else (self.path,):
                 if not (self.in_parts and overwrite and _is_ours(path)):
@@ -86,7 +89,7 @@ class Destination:
 
 
 def beside(path: Path, suffix: str) -> Path:
-    """Return the path beside a result with a suffix behind its name."""
+    """Return the path next to a result with a suffix behind its name."""
     if not path.name:
         raise OutputError(
             f"{str(path)!r} is a folder without a name of its own",

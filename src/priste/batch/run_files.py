@@ -1,6 +1,6 @@
-"""The files of one run belong together: from any of them to the others, and to what it was made of.
+"""The files of one run: from any of them to the others, and to the input and the policy.
 
-The folder of the run (private, beside the result) remembers where its input and its policy were.
+The folder of the run (private, next to the result) remembers where its input and its policy were.
 """
 
 from __future__ import annotations
@@ -79,6 +79,10 @@ def files_of_run(given: Path) -> RunFiles:
     ledgers = tuple(_ledgers(base))
     if not ledgers and is_ledger(given):
         ledgers = (given,)
+    if not ledgers and not given.exists():
+        raise InvalidParameter(
+            f"There is no file or folder {str(given)!r}", hint="Is the name right?"
+        )
     return RunFiles(base, ledgers, _read_sources(Destination(base).workspace / SOURCES))
 
 

@@ -1,4 +1,4 @@
-"""One user's stream: every step released once, and kept in a form that goes on anywhere."""
+"""One user's stream: every step released once, and kept in a form that continues anywhere."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def protect_stream(
     ``cells`` are the true cells, None for a gap. ``bits`` are those of each step (see
     :mod:`priste.batch.draws`); a ``seed``, for experiments, stands for the bits that follow from
     it; without either they are cryptographic. ``continued`` holds what the streams of several
-    users share that go on. ``name`` and ``binding`` are kept with the stream.
+    users share that continue. ``name`` and ``binding`` are kept with the stream.
     """
     if bits is None and seed is not None:
         bits = SeededSteps(seed)

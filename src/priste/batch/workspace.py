@@ -7,9 +7,9 @@ own: one that is missing, foreign, changed or of another policy is refused, beca
 for the same steps would reveal more than ε. Input that has grown is continued; input whose old rows
 changed is refused.
 
-The secret (``secret.key``, mode 0600) is drawn when a run begins, before any draw, and removed when
-all its parts are there: with it the noise could be undone, and nothing needs it any more. A run
-that is killed and taken up again draws with the same secret, so that nothing is drawn twice.
+The secret (``secret.key``, mode 0600) is made when a run begins, before any draw, and removed when
+all its parts are there, because with it the noise could be undone. A run that is killed and taken
+up again draws with the same secret, so that nothing is drawn twice.
 """
 
 from __future__ import annotations
@@ -115,9 +115,10 @@ class Workspace:
 
     @contextmanager
     def temporary_files(self) -> Iterator[Path]:
-        """Let temporary files of this process and its workers lie here: they hold true locations.
+        """Put temporary files of this process and its workers here, because they hold true
+        locations.
 
-        They are private, and what a killed run left is swept when the run is taken up again.
+        They are private, and those of a killed run are removed when the run is continued.
         """
         place = self.folder / TEMPORARY
         place.mkdir(mode=0o700, exist_ok=True)
@@ -183,7 +184,8 @@ class Workspace:
             raise self.refusal(str(problem)) from None
 
     def finish_part(self, number: int, data: bytes, fixes: str, users: int) -> None:
-        """Keep a part: it is on the disk, then in the manifest, then its forerunner goes."""
+        """Keep a part: write it to the disk, then into the manifest, then remove its
+        predecessor."""
         before = self.known.parts.get(number)
         generation = 0 if before is None else before.generation + 1
         write_file(self.folder / part_name(number, generation), data, overwrite=True)
@@ -221,7 +223,7 @@ class Workspace:
     # Whether all of it belongs together
 
     def _checked(self) -> Manifest:
-        """Return the manifest if it and every part beside it are of this run; else StateError."""
+        """Return the manifest if it and every part next to it are of this run; else StateError."""
         found = read_manifest(self.manifest)
         there = {path.name: path for path in sorted(self.folder.glob("part-*"))}
         if found.head is None:
@@ -320,7 +322,7 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def refuse_changed_ledger(ledger: Path) -> None:
-    """Raise LedgerError if a ledger is not what the run beside it wrote last.
+    """Raise LedgerError if a ledger is not what the run next to it wrote last.
 
     A ledger without its run cannot be verified: only the journals know which cell a table of the
     calibrator released.

@@ -1,4 +1,4 @@
-"""The application: its commands, in the order in which people meet them."""
+"""The application: its commands, in the order in which people use them."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ app = typer.Typer(
     no_args_is_help=True,
     # A traceback with local variables could show true locations.
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
 )
 for each in (init, explain, forecast, compare, fit, protect, audit, evaluate, report, demo):
     app.command()(command(each))

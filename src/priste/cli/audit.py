@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from priste.cli.audit_procedure import audit_the_procedure
-from priste.cli.console import Found, progress
+from priste.cli.console import Found, indented, progress
 from priste.cli.options import AS_IT_TELLS, Reading, RunPolicy, User, open_input
 from priste.cli.place_options import Places, policy_of_everybody
 from priste.errors import InvalidParameter
@@ -55,8 +55,8 @@ class Audited:
 
         of = self.audit
         who = "one stream" if len(of.users) == 1 else f"{len(of.users)} streams"
-        out.print(f"[bold]What {who} revealed[/bold], if released by {of.emission}, to")
-        out.print(f"{of.policy.chosen_adversary.words}\n", markup=False)
+        whom = f", if released by {of.emission}, to {of.policy.chosen_adversary.words}\n"
+        out.print(Text.assemble((f"What {who} revealed", "bold"), whom))
         if of.snapped:
             out.print(
                 f"{percent(of.snapped)} of the positions are not centres of the policy's cells. "
@@ -71,37 +71,37 @@ class Audited:
             whose = f" (user {user})" if len(of.users) > 1 else ""
             word = Text("within" if good else "ABOVE", style="green" if good else "bold red")
             out.print(Text.assemble((name, "bold"), whose))
-            out.print(
+            indented(
+                out,
                 Text.assemble(
-                    f"  {reached_words(event.guarantee, found)}, ",
+                    f"{reached_words(event.guarantee, found)}, ",
                     word,
                     f" the policy's bound: {event.guaranteed} (leakage {found.max:.3f})",
-                )
+                ),
             )
             out.print(f"  [cyan]{sparkline(found.leakage)}[/cyan]")
             if found.leakage and found.max > 0:
                 step = max(range(len(found.leakage)), key=found.leakage.__getitem__)
-                out.print(f"  most at step {step} ({line.time_of(step):%a %d %b %H:%M})")
+                indented(out, f"most at step {step} ({line.time_of(step):%a %d %b %H:%M})")
             grid, regions = of.policy.grid, of.own.get(user, of.policy).regions
-            said = who_learns_most(found, grid, regions)
-            out.print(f"  {said}", markup=False)
+            indented(out, who_learns_most(found, grid, regions))
             if found.adversary != AnyPrior():
                 surest = percent(max(found.highest_belief, default=0.0))
                 of_what = "that it happened" if answers == 2 else "of one of its answers"
-                out.print(f"  That adversary can get {surest} sure {of_what}.")
-                out.print(f"  {any_prior_words(found)}")
+                indented(out, f"That adversary can get {surest} sure {of_what}.")
+                indented(out, any_prior_words(found))
             others = dict(of.otherwise[user][name])
             if found.any_movement:
-                anyhow = "who thinks anything of how likely the possible moves are"
+                anyhow = "with any probabilities for the possible moves"
                 others[anyhow] = found.max_any_movement
             if others:
-                out.print("  Not guaranteed, with another model: odds moved")
+                indented(out, "Not guaranteed, with another model: odds moved")
                 for how, value in others.items():
-                    out.print(f"    {moved(value)} to an adversary {how}", markup=False)
+                    indented(out, f"{moved(value)} to an adversary {how}", by=4)
             after = found.belief[-1] if found.belief else found.prior_belief
             beliefs = from_to(found.prior_belief, after)
             said = believed_words(event.event.answers)
-            out.print(f"  an adversary with a uniform prior believes {said}: {beliefs}\n")
+            indented(out, f"an adversary with a uniform prior believes {said}: {beliefs}\n")
         for name, recurring in of.recurrences().items():
             out.print(f"Not guaranteed: {recurrence_words(name, recurring)}", markup=False)
         out.print(f"{of.verdict.sentence} {ASSUMED}" if of.ours else ASSUMED)
@@ -118,7 +118,7 @@ def audit(
     ] = None,
     mechanism: Annotated[
         Literal["policy", "identity"] | None,
-        typer.Option(help="What made a trace: the policy's mechanism, or nothing (true places)."),
+        typer.Option(help="What made a trace: the policy's mechanism, or identity (true places)."),
     ] = None,
     adversary: Annotated[
         str | None,
@@ -131,8 +131,8 @@ def audit(
     input: Annotated[
         Path | None,
         typer.Option(
-            help="What was protected, if it is not where it was: guarded models may be of the "
-            "person's own days."
+            help="The protected file, if it was moved. Models of the person's own days are fitted "
+            "on it again."
         ),
     ] = None,
     places: Places = None,
@@ -140,7 +140,7 @@ def audit(
         bool,
         typer.Option(
             "--procedure",
-            help="Audit the way of releasing itself, against those who know its code.",
+            help="Audit the release procedure, against an adversary who knows its code.",
         ),
     ] = False,
     steps: Annotated[
@@ -155,7 +155,7 @@ def audit(
     user: User = None,
     reading: Reading = AS_IT_TELLS,
 ) -> Found:
-    """State what releases say about each event, step by step, to the adversary of the policy."""
+    """State what releases reveal about each event, step by step."""
     from priste.batch import files_of_run
     from priste.policy import load_policy
     from priste.report import choose_ledgers
@@ -228,7 +228,7 @@ def audit(
 def sparkline(values: Sequence[float], width: int = WIDTH) -> str:
     """Return a line of bars, the largest value of each stretch; ∞ where it is unbounded.
 
-    A value below 0 (releases have spoken in the free direction only) is shown as nothing.
+    A value below 0 (the releases moved the odds in the unbounded direction only) is a blank.
 
     >>> sparkline([0.0, 0.5, 1.0]), sparkline([0.0, float("inf")]), sparkline([])
     (' ▄█', ' ∞', '')

@@ -89,7 +89,7 @@ _WORDS = ("calibrator", "event", "who sees")
 def audit_the_procedure(
     policy: Policy, *, steps: int | None, runs: int, seed: int | None
 ) -> ProcedureAudit:
-    """Audit a policy's procedure over its first ``steps`` steps, beside paper and certified."""
+    """Audit a policy's procedure over its first ``steps`` steps, next to paper and certified."""
     from priste.audit import audit_procedure
 
     length = min(policy.steps, MOST_STEPS if steps is None else steps)

@@ -30,18 +30,22 @@ class Compared:
     def show(self, out: Console) -> None:
         """Print the comparison in a sentence, and as a table."""
         from priste.cli.tables import comparison_table
+        from priste.forecast.alternatives_page import shown_columns
 
         found = self.comparison
         out.print(found.sentence())
         out.print(f"{found.basis()}\n")
+        for each in found.guarded:
+            out.print(each, markup=False)
+        out.print(f"Against {found.adversary}.\n", markup=False)
         out.print(comparison_table(found))
         for way in found.ways:
             out.print(f"[bold]{way.name}[/bold]: {way.words}.")
-        out.print(f"\nodds: moved at most, for {found.adversary};", markup=False)
-        out.print(
-            "towards: only where releases speak for the event; any: for any prior over the first "
-            "cell;"
-        )
+        out.print("\nodds: moved at most, for this adversary;")
+        out.print("towards: only where releases speak for the event;")
+        if "sure" in shown_columns(found):
+            out.print("sure: the largest belief in the event, of this adversary;")
+        out.print("any: for any prior over the first cell;")
         if found.opened:
             out.print("own: for an adversary who holds the person's other hours;")
         out.print(
@@ -55,7 +59,7 @@ class Compared:
         from priste.results import percent
 
         events = self.comparison.ways[0].events
-        return ", ".join(percent(figures.before) for figures in events.values())
+        return ", ".join(dict.fromkeys(percent(figures.before) for figures in events.values()))
 
 
 def compare(
@@ -68,8 +72,8 @@ def compare(
         list[str] | None,
         typer.Option(
             "--with",
-            help="An alternative, as kind or kind:number; several times for several. "
-            "[default: all of them]",
+            metavar="KIND",
+            help="An alternative, as kind or kind:number. May be repeated. [default: all of them]",
             show_default=False,
         ),
     ] = None,
@@ -78,13 +82,14 @@ def compare(
     plot: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Draw it: a page (.html) or a picture (.png, .pdf, .svg); several times for both."
+            metavar="PATH",
+            help="Draw it: a page (.html) or a picture (.png, .pdf, .svg); several times for both.",
         ),
     ] = None,
     overwrite: Overwrite = False,
     reading: Reading = AS_IT_TELLS,
 ) -> Compared:
-    """Compare a policy with what people use in its place: leakage, belief and mean error."""
+    """Compare a policy with its usual alternatives."""
     from priste.forecast.alternatives_compared import compare as measure
     from priste.forecast.alternatives_page import save_comparison
     from priste.forecast.picture import check_plot

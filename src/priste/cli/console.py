@@ -1,7 +1,7 @@
 """What commands say, and where: results on stdout, everything else on stderr.
 
 A command is a function that returns what it found (:class:`Found`). What all commands do with
-that is written here once: words or JSON, one panel for an error, and the exit code.
+that is written here once: words or JSON, an error, and the exit code.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import fields
+from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol, get_type_hints
 
 import typer
 from rich.console import Console
-from rich.panel import Panel
+from rich.padding import Padding
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -168,7 +169,7 @@ def notices() -> Console:
 
 @contextmanager
 def clean_errors(when_stopped: str = "Stopped.") -> Iterator[None]:
-    """Turn errors that a person can do something about into one panel and exit code 2.
+    """Turn errors that a person can do something about into a message and exit code 2.
 
     Nothing else is caught: a traceback of anything else is a bug to be reported. A request to
     terminate ends like Ctrl-C, with the words of ``when_stopped``.
@@ -236,9 +237,19 @@ def _is_importing(frame: FrameType | None) -> bool:
 
 
 def _complain(message: str) -> None:
-    notices().print(
-        Panel(Text(message), title="Error", title_align="left", border_style="red", padding=(0, 1))
-    )
+    notices().print(Text.assemble(("Error: ", "bold red"), message))
+
+
+def indented(out: Console, text: str | Text, by: int = 2) -> None:
+    """Print a paragraph of which every line is indented; nothing in it is markup."""
+    out.print(Padding(Text.assemble(text), (0, 0, 0, by)))
+
+
+def list_files(out: Console, files: Mapping[Path, str]) -> None:
+    """Print files and what each of them is; names are never broken."""
+    across = max(len(str(path)) for path in files)
+    for path, what in files.items():
+        out.print(f"  {path!s:<{across}}  {what}", markup=False, soft_wrap=True)
 
 
 def warn(message: str) -> None:
@@ -324,7 +335,7 @@ class _RateColumn(ProgressColumn):
 
 
 class _Lines:
-    """Prints a line every so often: how much is done, or just that the work goes on."""
+    """Prints a line every so often: how much is done, or just that the work continues."""
 
     def __init__(self, console: Console, what: str, of: str) -> None:
         self._console, self._what, self._of = console, what, of

@@ -1,4 +1,4 @@
-"""``priste demo``: two weeks in a town that does not exist, protected before your eyes."""
+"""``priste demo``: two weeks in a made-up town, protected and shown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.padding import Padding
 
-from priste.cli.console import progress
+from priste.cli.console import list_files, progress
 from priste.errors import OutputExists
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Demonstration:
 
         report = self.report
         where = self.folder
-        out.print("[bold]Ada's two weeks, in a town that does not exist[/bold]\n")
+        out.print("[bold]Ada's two weeks in a made-up town[/bold]\n")
         out.print(
             "She lives, works and shops there, and is treated at the hospital on Wednesdays from "
             "14 to 16. Her phone reports to an app where she is every hour. The app must not "
@@ -70,14 +70,19 @@ class Demonstration:
         for table in (odds_table(report), belief_table(report), cost_table(report)):
             out.print(Padding(table, (0, 0, 0, 2)))
         out.print(
-            f"[bold]uncalibrated[/bold] is {_mechanism(report)} and nothing else: one draw above, "
-            "the expectation below. The guarantee is "
+            f"[bold]uncalibrated[/bold] is {_mechanism(report)} without a guarantee. The first two "
+            "tables show one draw of it, the third its expected error. The guarantee is "
             f"against {report.against}, and who knows all releases and this code. "
             f"{_price(report)}\n"
         )
-        out.print(f"  {where / 'policy.toml'}    what was guaranteed: priste explain it")
-        out.print(f"  {where / 'released.csv'}   what the app receives")
-        out.print(f"  {where / 'report.html'}    the whole story; open it in a browser")
+        list_files(
+            out,
+            {
+                where / "policy.toml": "what is guaranteed; read it with priste explain",
+                where / "released.csv": "what the app receives",
+                where / "report.html": "maps, errors and events; open it in a browser",
+            },
+        )
 
 
 def _side(audit: EventAudit | None) -> dict[str, float] | None:
@@ -87,10 +92,10 @@ def _side(audit: EventAudit | None) -> dict[str, float] | None:
 
 
 def demo(
-    folder: Annotated[Path, typer.Option(help="Where to put the town.")] = Path("demo-output"),
+    folder: Annotated[Path, typer.Option(help="The folder to write.")] = Path("demo-output"),
     seed: Annotated[int, typer.Option(min=0, help="Makes the demo repeatable.")] = 1,
 ) -> Demonstration:
-    """Protect two weeks in a made-up town, and show what would have leaked."""
+    """Protect two weeks in a made-up town; show what would leak."""
     from priste.batch import protect_file
     from priste.policy import load_policy
     from priste.policy.town_policy import build_town

@@ -54,12 +54,13 @@ def evaluate(
         typer.Option(help="What was protected.  [default: that of the run]", show_default=False),
     ] = None,
     policy: RunPolicy = None,
-    seed: Annotated[int, typer.Option(min=0, help="For the draw of the mechanism.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="The seed of the uncalibrated draw.")] = 1,
     reading: Reading = AS_IT_TELLS,
 ) -> Evaluated:
-    """Measure how useful releases are, beside the uncalibrated mechanism and a constant point.
+    """Measure how useful releases are, next to two baselines.
 
-    The figures are made from true locations, and say nothing about single steps.
+    The baselines are the uncalibrated mechanism and a constant point. The figures are made from
+    true locations: keep them private.
     """
     from priste.batch import files_of_run
     from priste.policy import load_policy

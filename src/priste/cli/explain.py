@@ -70,10 +70,10 @@ def explain(
     policy: Annotated[Path, typer.Argument(help="The policy, a TOML file.")],
     foretold: Annotated[
         bool,
-        typer.Option("--forecast/--no-forecast", help="Also state what to expect."),
+        typer.Option("--forecast/--no-forecast", help="Also state the expected errors."),
     ] = True,
 ) -> Explained:
-    """Say in plain words what a policy guarantees and against which adversary, and its cost."""
+    """State in plain words what a policy guarantees, and its cost."""
     from priste.policy import explain_policy, load_policy
 
     with progress("Reading the policy"):

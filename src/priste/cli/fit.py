@@ -110,21 +110,20 @@ def fit(
     memory: Annotated[
         Literal["auto", "none", "parts", "hours", "week"],
         typer.Option(
-            help="How much of the clock it knows; auto: what predicts people left out best."
+            help="How much of the clock the model knows; auto chooses by cross-validation."
         ),
     ] = "auto",
     public: Annotated[
         bool,
         typer.Option(
             "--public",
-            help="These people are never released: read all of their time, the hours that the "
-            "events guard too.",
+            help="These people are never released: also read the hours that the events guard.",
         ),
     ] = False,
     reading: Reading = AS_IT_TELLS,
     overwrite: Overwrite = False,
 ) -> Fitting:
-    """Fit a mobility model on traces, on the map and clock of a policy.
+    """Fit a mobility model on traces, on a policy's map and clock.
 
     The hours that the events of the policy guard are left out, for all people and on all days.
     """

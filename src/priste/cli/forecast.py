@@ -106,14 +106,15 @@ def forecast(
     ] = 8,
     steps: Annotated[
         int | None,
-        typer.Option(min=1, help="Follow this many first steps, not those around events."),
+        typer.Option(min=1, help="Follow only the first N steps, not those around events."),
     ] = None,
     seconds: Annotated[
-        float, typer.Option(min=0.1, help="About how long to compute: shorter streams take less.")
+        float, typer.Option(min=0.1, help="About how long to compute; in less time, fewer steps.")
     ] = 30.0,
     seed: Annotated[int, typer.Option(min=0, help="Makes the forecast repeatable.")] = 1,
     alone: Annotated[
-        bool, typer.Option("--no-neighbours", help="Only the policy as it is.")
+        bool,
+        typer.Option("--no-neighbours", help="Forecast the policy as it is, without variants."),
     ] = False,
     plot: Annotated[
         Path | None, typer.Option(help="Draw it: a page (.html) or a picture (.png, .pdf, .svg).")
@@ -129,7 +130,7 @@ def forecast(
     ] = "far",
     reading: Reading = AS_IT_TELLS,
 ) -> Foreseen | Suggested:
-    """State what a policy will cost in metres, before anything is released."""
+    """State what a policy will cost in metres, before any release."""
     from priste.forecast import forecast as foresee
     from priste.forecast import suggest
     from priste.forecast.picture import check_plot, save_forecast

@@ -89,23 +89,34 @@ def init(
     traces: Annotated[
         list[Path] | None, typer.Argument(help="Files or folders to take map and places from.")
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write.")] = Path(
+    output: Annotated[Path, typer.Option("--output", "-o", help="The policy to write.")] = Path(
         "policy.toml"
     ),
     user: User = None,
     since: Annotated[
         datetime | None,
-        typer.Option("--from", formats=TIMES, help="From this day or time on, in the zone."),
+        typer.Option(
+            "--from",
+            metavar="TIME",
+            formats=TIMES,
+            help="From this day on, as 2026-03-02 or 2026-03-02T08:00, in the zone.",
+        ),
     ] = None,
     until: Annotated[
         datetime | None,
-        typer.Option("--to", formats=TIMES, help="Up to the end of this day, or to this time."),
+        typer.Option(
+            "--to",
+            metavar="TIME",
+            formats=TIMES,
+            help="Up to the end of this day, or to this time.",
+        ),
     ] = None,
     guard: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="HOURS",
             help="Guard this time of the day or week, as 'fri 18:00-20:00'. Nothing in the draft "
-            "depends on what happened then. May be repeated."
+            "depends on what happened then. May be repeated.",
         ),
     ] = None,
     kind: Annotated[

@@ -1,4 +1,4 @@
-"""``priste journal``: look at the journal of a stream, and mend what a crash left."""
+"""``priste journal``: check the journal of a stream, and cut off what a crash left unfinished."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ File = Annotated[Path, typer.Argument(help="A journal, as live-state/me/000000.j
 
 @app.command()
 def check(file: File) -> None:
-    """Report whether a journal is whole, how many steps it holds and whose it is.
+    """Report whether a journal is complete, and what it holds.
 
-    Nothing is changed. Exit code 2 if it is damaged.
+    The journal is not changed. The exit code is 2 if it is damaged.
     """
     with clean_errors():
         from priste.release.stream_file import journal
@@ -43,15 +43,15 @@ def repair(
         bool,
         typer.Option(
             "--forget-releases",
-            help="Cut a damaged journal after its last sound line; what follows is forgotten.",
+            help="Cut a damaged journal after its last good line; later releases are forgotten.",
         ),
     ] = False,
 ) -> None:
-    """Cut off what a crash left of the last line; what was released stays.
+    """Cut off an unfinished last line, which was never released.
 
-    A journal that is damaged before its end is left as it is, unless --forget-releases is given.
-    Then it is cut after the last line that checks, a copy stays beside it, and about the steps
-    after that line nothing is guaranteed any more: they would be drawn a second time.
+    A journal that is damaged before its end is not changed, unless --forget-releases is given. Then
+    it is cut after the last good line, and a copy is kept. The guarantee no longer covers the steps
+    after that line, because they could be drawn a second time.
     """
     with clean_errors():
         from priste.atomic_files import write_file
@@ -72,8 +72,8 @@ def repair(
             write_file(file, data[: sound.end], overwrite=True)
             warn(f"{problem}")
             out.print(
-                f"{file}: cut after {len(sound.records)} steps; what it was is in {copy}. Whatever "
-                "was released after them is forgotten: do not release those steps again."
+                f"{file}: cut after {len(sound.records)} steps; {copy} is a copy of the damaged "
+                "journal. Later releases are forgotten: do not release their steps again."
             )
             return
         cut = f"{contents.torn} bytes cut off" if contents.torn else "nothing to cut off"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from priste.live.settings import Settings
 
 app = typer.Typer(
-    help="Release locations as they come, in the protocols that phones and apps speak.",
+    help="Release locations as they come, between phones and apps.",
     invoke_without_command=True,
     no_args_is_help=False,
 )
@@ -49,11 +49,19 @@ def live(
     ] = None,
     inputs: Annotated[
         list[str] | None,
-        typer.Option("--in", help="Where fixes come from, as gpsd://127.0.0.1. May be repeated."),
+        typer.Option(
+            "--in",
+            metavar="ADDRESS",
+            help="Where fixes come from, as gpsd://127.0.0.1. May be repeated.",
+        ),
     ] = None,
     outputs: Annotated[
         list[str] | None,
-        typer.Option("--out", help="Where releases go, as nmea+tcp://127.0.0.1. May be repeated."),
+        typer.Option(
+            "--out",
+            metavar="ADDRESS",
+            help="Where releases go, as nmea+tcp://127.0.0.1. May be repeated.",
+        ),
     ] = None,
     state: State = Path("live-state"),
     listen: Annotated[
@@ -61,18 +69,23 @@ def live(
     ] = "127.0.0.1:8787",
     person: Annotated[str, typer.Option(help="The name under which releases are served.")] = "me",
     device: Annotated[
-        list[str] | None, typer.Option(help="Only messages of this device. May be repeated.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only messages of this device. May be repeated."),
     ] = None,
     missing: Annotated[
-        Literal["cover", "silence"], typer.Option(help="What a step without a fix does.")
+        Literal["cover", "silence"], typer.Option(help="What a step without a fix releases.")
     ] = "cover",
     hold: Annotated[str, typer.Option(help="How long the last fix still counts, as 2h.")] = "0s",
     accuracy: Annotated[
-        float | None, typer.Option(help="Metres that apps are given.  [default: half a diagonal]")
+        float | None,
+        typer.Option(help="The accuracy that apps get, in m.  [default: half a diagonal]"),
     ] = None,
     point: Annotated[
         list[str] | None,
-        typer.Option(help="Release a cell as a public point in it, as home=46.01,7.02. Repeats."),
+        typer.Option(
+            metavar="NAME=LAT,LON",
+            help="A public point that stands for its cell, as home=46.01,7.02. Repeatable.",
+        ),
     ] = None,
     avoid_guarded: Annotated[
         bool | None,
@@ -83,7 +96,7 @@ def live(
     ] = None,
     clock: Annotated[
         Literal["wall", "fixes"] | None,
-        typer.Option(help="Whose time closes steps.  [default: fixes for recordings, else wall]"),
+        typer.Option(help="The clock that ends steps.  [default: fixes for recordings, else wall]"),
     ] = None,
     history: Annotated[
         Path | None,
@@ -95,8 +108,8 @@ def live(
     owntracks_key_file: Annotated[
         Path | None, typer.Option(help="A file with the key of the OwnTracks app's encryption.")
     ] = None,
-    certificate: Annotated[Path | None, typer.Option(help="For TLS, with --key.")] = None,
-    key: Annotated[Path | None, typer.Option(help="For TLS, with --certificate.")] = None,
+    certificate: Annotated[Path | None, typer.Option(help="The certificate, for TLS.")] = None,
+    key: Annotated[Path | None, typer.Option(help="The key of the certificate.")] = None,
     expose: Annotated[
         bool, typer.Option("--expose", help="Allow addresses of other machines.")
     ] = False,
@@ -116,7 +129,7 @@ def live(
         bool, typer.Option("--demo", help="Show it at work on this machine, without a phone.")
     ] = False,
 ) -> None:
-    """Release locations as they come, in the protocols that phones and apps speak."""
+    """Release locations as they come, between phones and apps."""
     if context.invoked_subcommand is not None:
         return
     with clean_errors():
@@ -198,7 +211,7 @@ def status(
 def extension(
     target: Annotated[Path, typer.Argument(help="A new folder, or a file that ends with .xpi.")],
 ) -> None:
-    """Write the browser extension that gives web pages released locations."""
+    """Write the browser extension that gives releases to web pages."""
     with clean_errors():
         from priste.live.browser_extension import export
 
@@ -248,8 +261,10 @@ def _greet(service: Service, out: Console) -> None:
             f"step began {timeline.time_of(step):%a %d %b %H:%M:%S}",
         )
         if stream.policy.depends_on_person:
-            own = "also" if guards_own_days(stream.policy) else "not (see --history)"
-            out.print(f"  guarded {own} against a model of this person's earlier days")
+            own = (
+                "also guarded" if guards_own_days(stream.policy) else "not guarded (see --history)"
+            )
+            out.print(f"  {own} against a model of this person's earlier days")
         for line in person.inputs:
             out.print(f"  from  {line.address}", markup=False)
         if url is not None:

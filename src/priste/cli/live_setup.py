@@ -43,11 +43,15 @@ def setup(
     ] = None,
     guard: Annotated[
         list[str] | None,
-        typer.Option(help="A place to keep deniable, as clinic=46.01,7.05,0.1. May be repeated."),
+        typer.Option(
+            metavar="PLACE", help="A place to keep deniable, as clinic=46.01,7.05,0.1. Repeats."
+        ),
     ] = None,
     hours: Annotated[
         list[str] | None,
-        typer.Option(help="When, as 'wed 14:00-16:00' or '14:00-16:00'. May be repeated."),
+        typer.Option(
+            metavar="HOURS", help="When, as 'wed 14:00-16:00' or '14:00-16:00'. May be repeated."
+        ),
     ] = None,
     epsilon: Annotated[
         float, typer.Option(min=0.01, max=10, help="How far odds may move: e^epsilon.")
@@ -64,20 +68,19 @@ def setup(
         str | None, typer.Option(help="The address of Home Assistant, or 'none'.")
     ] = None,
     home_assistant_token_file: Annotated[
-        Path | None, typer.Option(help="A file with a long-lived access token of it.")
+        Path | None, typer.Option(help="A file with an access token of Home Assistant.")
     ] = None,
     out: Annotated[
-        list[str] | None, typer.Option("--out", help="A further output. May be repeated.")
+        list[str] | None,
+        typer.Option("--out", metavar="ADDRESS", help="A further output. May be repeated."),
     ] = None,
     unit: Annotated[
         Path | None,
         typer.Option(help="Where to write the systemd unit.  [default: asked; else in the folder]"),
     ] = None,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Ask nothing: what is not given has its default.")
-    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing, and use the defaults.")] = False,
 ) -> None:
-    """Set up a service: policy, settings, the phone's link and QR code, and a systemd unit.
+    """Set up a service: policy, settings, link for the phone, unit.
 
     Every question is also an option. No location is sent to another machine.
     """

@@ -28,8 +28,13 @@ OPTIONS = {
     "listen": "--listen",
     "hold": "--hold",
     "adversary": "--adversary",
+    "at_most": "--at-most",
+    "with": "--with",
 }
 """The options that stand for parameters."""
+
+OF_COMMANDS = ("", "forecast", "compare")
+"""Who may complain of them: nobody in particular, or the function that is the command."""
 
 
 def in_options(error: PristeError) -> str:
@@ -38,6 +43,6 @@ def in_options(error: PristeError) -> str:
     >>> in_options(PristeError("must be given.", parameter="zone", hint="Such as UTC."))
     '--zone must be given. Such as UTC.'
     """
-    if not error.owner and error.parameter in OPTIONS:
+    if error.owner in OF_COMMANDS and error.parameter in OPTIONS:
         return message_of(error, OPTIONS[error.parameter])
     return str(error)

@@ -27,29 +27,34 @@ RunPolicy = Annotated[
     ),
 ]
 Format = Annotated[
-    str | None, typer.Option(help="The format of the traces, if their names do not show it.")
+    str | None,
+    typer.Option(metavar="NAME", help="The format of the traces, if their names do not show it."),
 ]
 Zone = Annotated[
-    str | None, typer.Option(help="The zone of times that carry none, as Europe/Paris.")
+    str | None,
+    typer.Option(metavar="ZONE", help="The zone of times that carry none, as Europe/Paris."),
 ]
 Column = Annotated[
     list[str] | None,
     typer.Option(
+        metavar="PART=NAME",
         help="Name a column: lat=y, lon=x, time=t or user=id; or say how times are written: "
-        "'time_format=%d.%m.%Y %H:%M', time_unit=ms. May be repeated."
+        "'time_format=%d.%m.%Y %H:%M', time_unit=ms. May be repeated.",
     ),
 ]
 AsUser = Annotated[
     str | None,
-    typer.Option(help="All files belong to this one user."),
+    typer.Option(metavar="NAME", help="All files belong to this one user."),
 ]
-User = Annotated[list[str] | None, typer.Option(help="Only this user. May be repeated.")]
+User = Annotated[
+    list[str] | None, typer.Option(metavar="NAME", help="Only this user. May be repeated.")
+]
 BesideEarlier = Annotated[
     bool,
     typer.Option(
         "--beside-earlier-releases",
-        help="Release although something was released about these people before that cannot be "
-        "counted. Nothing is guaranteed about both together.",
+        help="Also release people whose earlier releases cannot be counted. Nothing is then "
+        "guaranteed about both releases together.",
     ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing result.")]

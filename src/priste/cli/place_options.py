@@ -21,8 +21,9 @@ Places = Annotated[
 Place = Annotated[
     list[str] | None,
     typer.Option(
+        metavar="REGION",
         help="A region whose column of the input holds the personal places, as 'latitude "
-        "longitude radius_km': home, or home=COLUMN. May be repeated."
+        "longitude radius_km': home, or home=COLUMN. May be repeated.",
     ),
 ]
 

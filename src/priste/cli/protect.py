@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from priste.cli.console import progress, warn, warn_of_seed
+from priste.cli.console import indented, list_files, progress, warn, warn_of_seed
 from priste.cli.options import (
     AS_IT_TELLS,
     BesideEarlier,
@@ -27,7 +27,7 @@ from priste.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from priste.batch import BatchReport
-    from priste.policy import Policy, PolicyOf
+    from priste.policy import Policy
     from priste.release import Ledger
     from priste.report import StreamReport
     from priste.results import AnyPriorLeakage, Verdict
@@ -45,6 +45,7 @@ class Protection:
     """What a run made."""
 
     batch: BatchReport
+    against: str
     page: Path | None = None
     any_prior: AnyPriorLeakage | None = None
     unguarded: Sequence[str] = ()
@@ -65,6 +66,7 @@ class Protection:
         """Return plain values for JSON; see docs/reference/cli.md."""
         return {
             **self.batch.to_dict(),
+            "adversary": self.against,
             "reading": self.batch.reading.to_dict(),
             "writing": self.batch.writing.to_dict(),
             "report": None if self.page is None else str(self.page),
@@ -134,13 +136,19 @@ class Protection:
             out.print("Nothing was guaranteed: this calibrator keeps no guarantee.\n")
         else:
             for name, event in batch.guarded.items():
-                out.print(f"  {name}: {event.guaranteed},", markup=False)
-            out.print(f"  against {batch.against}. {self.verdict.sentence}", markup=False)
-            out.print(f"  {ASSUMED}\n")
-        out.print(f"  {batch.destination}    what may be handed out", markup=False)
-        out.print(f"  {batch.ledger}    every release and its leakage", markup=False)
-        if self.page is not None:
-            out.print(f"  {self.page}    the report, only for you", markup=False)
+                indented(out, f"{name}: {event.guaranteed},")
+            indented(out, f"against {self.against}. {self.verdict.sentence}")
+            indented(out, ASSUMED)
+            out.print()
+        page = {} if self.page is None else {self.page: "the report, only for you"}
+        list_files(
+            out,
+            {
+                batch.destination: "what may be handed out",
+                batch.ledger: "every release and its leakage",
+                **page,
+            },
+        )
 
 
 def protect(
@@ -150,7 +158,7 @@ def protect(
         Path | None,
         typer.Option("--output", "-o", help="The released file.  [default: NAME.released.SUFFIX]"),
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Processes; each takes users.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, help="The number of processes.")] = 1,
     cluster: Annotated[
         str | None,
         typer.Option(help="The scheduler of a Dask cluster of your own, as tcp://host:8786."),
@@ -180,7 +188,10 @@ def protect(
     reading: Reading = AS_IT_TELLS,
     overwrite: Overwrite = False,
 ) -> Protection:
-    """Release a file of locations under a policy; the same command continues a stopped run."""
+    """Release a file of locations under a policy.
+
+    The same command continues a run that was stopped.
+    """
     from priste.workers import preload
 
     if cluster is None:
@@ -195,7 +206,7 @@ def protect(
         workload,
     )
     from priste.report import MOST_SHOWN, is_short, run_reports, write_html
-    from priste.results import summarise_run
+    from priste.results import policies_of_ledgers, summarise_run
     from priste.traces import released_suffix
 
     if output is None and not source.name:
@@ -261,7 +272,8 @@ def protect(
     # The report of a single stream finds the same, unless it counts earlier releases too.
     twice = report is not None and len(batch.ledgers) == 1 and not batch.continued
     twice = twice and compare > 0 and is_short(loaded, shown)
-    any_prior = None if twice else _any_prior(loaded, shown, of_user, compare)
+    own = policies_of_ledgers(loaded, shown, of_user, traces if loaded.depends_on_person else ())
+    any_prior = None if twice else _any_prior(own, shown, compare)
     if report is not None:
         summary = None
         if len(batch.ledgers) > 1:
@@ -290,6 +302,7 @@ def protect(
             write_html(reports, report, summary=summary, overwrite=overwrite)
     return Protection(
         batch,
+        _against(loaded, own),
         report,
         any_prior,
         gaps_in_the_guard(loaded),
@@ -299,9 +312,8 @@ def protect(
 
 
 def _any_prior(
-    policy: Policy,
+    own: Mapping[str | None, Policy],
     ledgers: Mapping[str | None, Ledger],
-    of_user: PolicyOf | None,
     seconds: float,
 ) -> AnyPriorLeakage | None:
     """Return what any prior learns from the streams with the largest leakage, in bounded time."""
@@ -309,12 +321,11 @@ def _any_prior(
 
     if not seconds:
         return None
-    whose = of_user or (lambda user: policy)
-    total = len(policy.events) * sum(len(ledger) for ledger in ledgers.values())
+    total = sum(len(own[user].events) * len(ledger) for user, ledger in ledgers.items())
     began = process_time()
     with progress("Comparing adversaries", "steps") as tell:
         return any_prior_leakage(
-            ((whose(user), ledger) for user, ledger in ledgers.items()),
+            ((own[user], ledger) for user, ledger in ledgers.items()),
             seconds=seconds,
             on_progress=lambda done: tell(
                 done, steps_in_time(done, total, process_time() - began, seconds)
@@ -329,6 +340,15 @@ def steps_in_time(done: int, total: int, spent: float, seconds: float) -> int:
     (400, 150)
     """
     return max(done, min(total, math.ceil(done * seconds / max(spent, 1e-3))))
+
+
+def _against(policy: Policy, own: Mapping[str | None, Policy]) -> str:
+    """Return the adversary in words: of a single person, with the model of their own days."""
+    if len(own) == 1:
+        (policy,) = own.values()
+        return policy.chosen_adversary.words
+    also = "; of people with enough earlier days, also one who knows a model of these days"
+    return policy.chosen_adversary.words + also * policy.depends_on_person
 
 
 def _any_prior_of(policy: Policy, report: StreamReport) -> AnyPriorLeakage | None:
@@ -346,9 +366,9 @@ def _any_prior_of(policy: Policy, report: StreamReport) -> AnyPriorLeakage | Non
 
 
 def beside(source: Path, suffix: str) -> Path:
-    """Return where a source is released to when nothing is said: beside it, with a suffix.
+    """Return where a source is released to when nothing is said: next to it, with a suffix.
 
-    >>> beside(Path("week/run.fit"), ".gpx").name, beside(Path("Data"), "").name
+    >>> beside(Path("week/run.fit"), ".gpx").name, next to(Path("Data"), "").name
     ('run.released.gpx', 'Data.released')
     """
     return source.with_name(f"{source.stem}.released{suffix}")

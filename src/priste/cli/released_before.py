@@ -32,9 +32,9 @@ class StudioReleases:
     """Exports of the studio; nothing is written before something is exported."""
 
     def past(self, trace: Trace, read: Callable[[], Policy]) -> bytes | None:
-        """Return the stream of a person that a run under a policy can go on from, None if none.
+        """Return the stream of a person that a run under a policy can continue, None if none.
 
-        What cannot go on is no error here: the run is an experiment until it is exported.
+        What cannot continue is no error here: the run is an experiment until it is exported.
         """
         if not (state_folder() / RELEASED / REGISTER).is_file():
             return None
@@ -55,7 +55,7 @@ class StudioReleases:
     def claim(self, policy: Policy, trace: Trace, kept: bytes, *, again: bool) -> str | None:
         """Write down and keep what is about to be exported, in one transaction with looking up.
 
-        Returns why ``kept`` does not go on from what was released about this person before, and
+        Returns why ``kept`` does not continue what was released about this person before, and
         then writes nothing unless ``again`` asks for a second stream.
         """
         recognition = Recognition.of_this_user()
@@ -82,7 +82,7 @@ def _latest(person: Person, found: Sequence[Released]) -> KeptStream | None:
 
 
 def _beside(stream: KeptStream, person: Person, found: Sequence[Released]) -> str | None:
-    """Return why a stream does not go on from what was released about a person, None if it does."""
+    """Return why a stream does not continue what was released about a person, None if it does."""
     try:
         past = _latest(person, found)
     except (AnotherStream, ReleasedBefore) as problem:
@@ -96,7 +96,7 @@ class LiveReleases:
     """The streams of ``priste live``, and what other doors released about the same people."""
 
     def begin(self, person: str, policy: Policy, folder: Path) -> KeptStream | None:
-        """Write down that a person's stream goes on in a folder.
+        """Write down that a person's stream continues in a folder.
 
         Returns what another place holds of the stream, None if it is all in the folder.
         """

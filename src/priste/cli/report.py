@@ -117,7 +117,7 @@ def report(
     private: Annotated[
         bool,
         typer.Option(
-            "--private", help="A page for your own eyes: events, places, errors of the run."
+            "--private", help="A page to keep private: events, places, errors of the run."
         ),
     ] = False,
     input: Annotated[
@@ -134,7 +134,10 @@ def report(
     reading: Reading = AS_IT_TELLS,
     overwrite: Overwrite = False,
 ) -> Written | Shared:
-    """Make the HTML page of a finished run: one to share, or with --private one with everything."""
+    """Make the HTML page of a finished run.
+
+    It may be shared; with --private it has everything.
+    """
     from priste.atomic_files import check_apart, check_writable
     from priste.batch import files_of_run
     from priste.policy import load_policy

@@ -19,9 +19,9 @@ def studio(
     ] = None,
     policy: Annotated[
         Path | None,
-        typer.Option("--policy", "-p", help="A policy to begin with, for the FILE; else a draft."),
+        typer.Option("--policy", "-p", help="A policy for FILE; a draft if none is given."),
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 is a free one.")] = 0,
     no_open: Annotated[
         bool, typer.Option("--no-open", help="Only print the address; open no browser.")
     ] = False,
@@ -41,7 +41,7 @@ def studio(
     format: Format = None,
     zone: Zone = None,
 ) -> None:
-    """Open a page on this machine: see a week, paint what is secret, choose the adversary."""
+    """Open a page on this machine to choose and try a policy."""
     with clean_errors():
         need("studio", "priste studio")
         from priste.cli.released_before import StudioReleases

@@ -86,7 +86,7 @@ def users_table(made: Mapping[str, Any]) -> Table:
 
 
 def metres_table(made: Mapping[str, Any]) -> Table:
-    """Show how far releases are from the truth, near and far from the events, beside others."""
+    """Show how far releases are from the truth, near and far from the events, next to others."""
     sides = ("everywhere", "far", "near")
     table = _table("mean error, from the true fix", "everywhere", "far from events", "near them")
     for way, each in made["metres"].items():
@@ -140,7 +140,7 @@ def belief_table(report: StreamReport) -> Table:
 
 
 def cost_table(report: StreamReport) -> Table:
-    """Show how far releases are from the truth, near and far from the events, beside a constant."""
+    """Show how far releases are from the truth, near and far from the events, and of a constant."""
     table = _table(
         "mean error",
         "everywhere",
@@ -174,24 +174,18 @@ def forecast_table(rows: Sequence[Row]) -> Table:
     return table
 
 
-BEFORE = 6
-"""The place of the belief before any release: the same in all rows, and stated below the table."""
-
-
 def comparison_table(found: Comparison) -> Table:
-    """Show ways to release beside each other: how far they move odds, and their mean error."""
-    from priste.forecast.alternatives_page import lines_of, shown_places
+    """Show ways to release next to each other: how far they move odds, and their mean error."""
+    from priste.forecast.alternatives_page import lines_of, shown_columns
 
-    shown = [place for place in shown_places(found) if place != BEFORE]
-    short = ("way", "event", "odds", "towards", "any", "own", "before", "belief", "error", "silent")
-    table = _table(*(short[place] for place in shown))
+    shown = shown_columns(found)
+    table = _table(*shown)
     table.columns[0].no_wrap = True
     for line in lines_of(found):
-        cells = [Text(line.cells[place]) for place in shown]
-        for number, place in enumerate(shown):
-            if place in (2, 4, 5):
-                cells[number].stylize(BAD if place in line.over else GOOD)
-        table.add_row(*cells)
+        cells = {column: Text(line.cells[column]) for column in shown}
+        for column in {"odds", "sure", "any", "own"}.intersection(shown):
+            cells[column].stylize(BAD if column in line.over else GOOD)
+        table.add_row(*cells.values())
     return table
 
 

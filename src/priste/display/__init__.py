@@ -1,8 +1,8 @@
-"""How objects show themselves: HTML for notebooks, pictures, rows as frames.
+"""Objects as HTML for notebooks, as pictures, and as rows of frames.
 
-It stands above the packages whose objects it shows; they reach it through
-:mod:`priste.late_parts`. A new kind of object is one function for each of ``facts``, ``picture``
-and ``rows``, as far as it has them.
+It imports the packages whose objects it shows; they reach it through :mod:`priste.late_parts`. A
+new kind of object is one function for each of ``facts``, ``picture`` and ``rows``, as far as it has
+them.
 """
 
 from priste.display.notebook_html import html

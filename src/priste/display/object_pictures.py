@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LARGEST_SHADED = 2_500
-"""Cells of the largest map whose stationary distribution is computed to be looked at."""
+"""Cells of the largest map whose stationary distribution is computed for a picture."""
 
 MOST_LINES = len(LINES)
 """How many events are drawn: those with the largest leakage."""

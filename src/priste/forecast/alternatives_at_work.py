@@ -133,19 +133,20 @@ def _pointed(
 ) -> Released:
     """Release by a table without memory, at every so many steps, and some steps later.
 
-    A release that comes later is about its own step. Steps whose release has not come
-    when the stream ends reveal nothing.
+    A release that comes later is about its own step, and reveals the same if it comes after the
+    end of the stream.
     """
     last = int(np.flatnonzero(followed)[-1])
     likelihoods: list[Floats | None] = [None] * (last + 1)
     points = np.full((len(truth), 2), np.nan)
     columns = table.mechanism.emission().T
     for number, step in enumerate(np.flatnonzero(followed).tolist()):
-        if number % every or truth.cells[step] == NONE or step + delay > last:
+        if number % every or truth.cells[step] == NONE:
             continue
         output = table.draw(int(truth.cells[step]), truth.places[step], bits)
         likelihoods[step] = columns[output]
-        points[step + delay] = table.points[output]
+        if step + delay < len(truth):
+            points[step + delay] = table.points[output]
     return Released(likelihoods, points)
 
 

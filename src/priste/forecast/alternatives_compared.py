@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,9 +28,10 @@ from priste.forecast.policy_cost import every
 from priste.forecast.simulated_people import OpenedTrace, drawn_person
 from priste.mobility import MarkovModel
 from priste.quantify import Adversary, AnyPrior, Family, KnownPrior, Quantifier
+from priste.quantify.guarantees import REPORTED_SLACK
 from priste.randomness import BitSource, bit_source
 from priste.release.guarded_hours import event_steps
-from priste.results import TrueSteps, length, odds, within
+from priste.results import TrueSteps, length, odds
 from priste.results.other_adversaries import own_model
 from priste.results.true_steps import NONE, off_map_cells
 from priste.traces import Trace
@@ -48,6 +50,9 @@ MOST_STEPS = 96
 
 DEFAULT_STREAMS = 4
 
+ADVERSARIES = ("reached", "any_prior", "own_history")
+"""What each adversary learnt, by the names of ``EventFigures``."""
+
 SURE = ("priste", "constant", "off")
 """What stays within a guarantee whatever happens."""
 
@@ -56,30 +61,48 @@ TRIES = 200
 
 
 @dataclass(frozen=True)
+class Reached:
+    """What an adversary learnt about one event at most, after any release of some streams.
+
+    ``leakage`` is over the directions that the guarantee bounds, ``towards`` in the one that speaks
+    for the event. ``belief`` is the largest belief, 0 where the guarantee caps none. ``kept`` says
+    whether the guarantee holds after every release, against this adversary.
+    """
+
+    leakage: float = 0.0
+    towards: float = 0.0
+    belief: float = 0.0
+    kept: bool = True
+
+    def or_more(self, other: Reached) -> Reached:
+        """Return the larger of each."""
+        return Reached(
+            max(self.leakage, other.leakage),
+            max(self.towards, other.towards),
+            max(self.belief, other.belief),
+            self.kept and other.kept,
+        )
+
+
+@dataclass(frozen=True)
 class EventFigures:
     """What one way to release reveals about one event: the largest over all streams.
 
-    ``leakage`` is against the policy's adversary, over the directions that its guarantee bounds;
-    ``towards`` in the one that speaks for the event. ``any_prior`` is against every prior, and
-    ``own_history`` against an adversary who holds the person's other hours (None without a trace),
-    over the directions of the guarantee too. ``before`` is the belief of an adversary who knows the
-    population, ``after`` its mean after streams in which the event happens, and ``after_not`` where
-    it does not; nan without such a stream.
+    ``reached`` is against the policy's adversary, ``any_prior`` against every prior, and
+    ``own_history`` against an adversary who holds the person's other hours (None without a trace).
+    ``before`` is the belief of an adversary who knows the population, ``after`` its mean after
+    streams in which the event happens, and ``after_not`` where it does not; nan without such a
+    stream. ``epsilon`` is the largest leakage that the guarantee allows, inf where it caps a
+    belief.
     """
 
-    leakage: float
-    towards: float
-    any_prior: float
-    own_history: float | None
+    reached: Reached
+    any_prior: Reached
+    own_history: Reached | None
     before: float
     after: float
     after_not: float
     epsilon: float
-
-    @property
-    def kept(self) -> bool:
-        """Whether no stream leaked more than the guarantee allows."""
-        return within(self.leakage, self.epsilon)
 
 
 @dataclass(frozen=True)
@@ -99,25 +122,32 @@ class Way:
     events: dict[str, EventFigures]
 
     @property
+    def released(self) -> bool:
+        """Whether any point was released."""
+        return not math.isnan(self.error)
+
+    @property
     def kept(self) -> bool:
-        """Whether every event stayed within its guarantee in every stream."""
-        return all(each.kept for each in self.events.values())
+        """Whether the guarantee about every event held in every stream."""
+        return all(each.reached.kept for each in self.events.values())
 
     @property
     def leakage(self) -> float:
         """The largest leakage about any event, against the policy's adversary."""
-        return max(each.leakage for each in self.events.values())
+        return max(each.reached.leakage for each in self.events.values())
 
 
 @dataclass(frozen=True)
 class Comparison:
     """All ways to release, priste first; ``streams`` of ``steps`` releases each.
 
-    ``happened`` counts the streams in which a guarded event happens. ``opened`` says that the
-    person is that of a trace, whose figures are private.
+    ``guarded`` says of each event what it is and what is guaranteed about it. ``happened`` counts
+    the streams in which a guarded event happens. ``opened`` says that the person is that of a
+    trace, whose figures are private.
     """
 
     ways: tuple[Way, ...]
+    guarded: tuple[str, ...]
     adversary: str
     streams: int
     steps: int
@@ -126,37 +156,42 @@ class Comparison:
     opened: bool
 
     def sentence(self) -> str:
-        """Say which ways kept the guarantee, and what they cost."""
+        """Say which ways kept the guarantee, what they cost, and what others reveal."""
         kept = [way for way in self.ways if way.kept]
         broke = [way for way in self.ways if not way.kept]
-        useful = [way for way in kept if not math.isnan(way.error)]
-        best = min(useful, key=lambda way: way.error, default=None)
+        best = min((way for way in kept if way.released), key=lambda way: way.error, default=None)
+        names = f": {', '.join(way.name for way in kept)}" if kept else ""
         parts = [
-            f"{len(kept)} of {len(self.ways)} ways to release stayed within the policy's guarantee "
-            f"({self._guarantee()}) in every stream that was tried"
+            f"{len(kept)} of {len(self.ways)} ways to release kept the policy's guarantee in "
+            f"every stream that was tried{names}."
         ]
-        if best is not None:
-            parts.append(f"of these {best.name} is nearest to the truth ({length(best.error)})")
         if any(way.name not in SURE for way in kept):
-            parts.append(f"only {', '.join(SURE)} stay within it in every stream there is")
-        if broke:
-            worst = max(broke, key=lambda way: way.leakage)
-            parts.append(f"{worst.name} moved the odds {_moved(worst.leakage)}")
+            sure = [way.name for way in kept if way.name in SURE]
+            parts.append(f"For {', '.join(sure)} this holds in every stream there is.")
+        if best is not None:
+            parts.append(
+                f"Of these {best.name} is nearest to the truth (mean error {length(best.error)})."
+            )
+        near = [way for way in broke if way.released and (best is None or way.error <= best.error)]
+        if near:
+            least = min(near, key=lambda way: way.leakage)
+            as_near = "" if best is None else " that is at least as near"
+            parts.append(
+                f"No other way{as_near} kept it; {least.name} moved the odds least, "
+                f"{_moved(least.leakage)}."
+            )
+        if certain := sum(math.isinf(way.leakage) for way in broke):
+            parts.append(
+                f"With {certain} of the ways, releases prove that an event happened, or that it "
+                "did not."
+            )
         own = [each.own_history for each in self.ways[0].events.values()]
-        beyond = [value for value in own if value is not None]
-        note = ""
-        if beyond:
-            note = (
-                f" To an adversary who holds the person's other hours, {self.ways[0].name} moved "
+        if beyond := [each.leakage for each in own if each is not None]:
+            parts.append(
+                f"To an adversary who holds the person's other hours, {self.ways[0].name} moved "
                 f"the odds {_moved(max(beyond))}: that is not guaranteed."
             )
-        return "; ".join(parts) + "." + note
-
-    def _guarantee(self) -> str:
-        allowed = {name: odds(each.epsilon) for name, each in self.ways[0].events.items()}
-        if len(set(allowed.values())) > 1:
-            return ", ".join(f"{name}: odds by at most {most}" for name, most in allowed.items())
-        return f"odds by at most {next(iter(allowed.values()))}"
+        return " ".join(parts)
 
     def basis(self) -> str:
         """Say what the figures rest on."""
@@ -164,8 +199,8 @@ class Comparison:
         note = " The guarded hours of the trace were not read." if self.opened else ""
         return (
             f"From {self.streams} streams of at most {self.steps} releases {whose}; in "
-            f"{self.happened} of them a guarded event happens. Each leakage is exact for its "
-            f"stream, and the largest is shown.{note} Nothing was released."
+            f"{self.happened or 'none'} of them a guarded event happens. Each leakage is exact for "
+            f"its stream, and the largest is shown.{note} Nothing was released."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -173,11 +208,11 @@ class Comparison:
         found = asdict(self)
         for way in found["ways"]:
             way["error"] = number_to_json(way["error"])
-            for name, figures in way["events"].items():
-                way["events"][name] = {
-                    key: value if value is None else number_to_json(value)
-                    for key, value in figures.items()
-                }
+            for figures in way["events"].values():
+                reached = [figures[name] for name in ADVERSARIES if figures[name] is not None]
+                for values in (figures, *reached):
+                    numbers = {key: x for key, x in values.items() if isinstance(x, float)}
+                    values |= {key: number_to_json(x) for key, x in numbers.items()}
         return {**found, "sentence": self.sentence(), "basis": self.basis()}
 
 
@@ -227,9 +262,11 @@ def compare(
                 if on_progress is not None:
                     on_progress(len(ways) * len(people) * len(chosen) + measured.done, total)
         ways.append(measured.way())
+    guarded = (f"{each.label}: {each.text}; {each.guaranteed}." for each in chosen.values())
     happened = sum(any(_holds(each, person) for each in chosen.values()) for person in people)
     return Comparison(
         tuple(ways),
+        tuple(guarded),
         policy.chosen_adversary.words,
         streams,
         int(followed.sum()),
@@ -288,7 +325,7 @@ class _Measured:
         self._policy, self._way, self._events, self._opened = policy, way, events, opened
         self._errors: list[float] = []
         self._fixes = self._silent = self._off_map = self._all = 0
-        self._leakage: dict[str, list[tuple[float, ...]]] = {name: [] for name in events}
+        self._reached: dict[str, list[list[Reached]]] = {name: [] for name in events}
         self._beliefs: dict[str, list[tuple[bool, float, float]]] = {name: [] for name in events}
         self.done = 0
 
@@ -308,12 +345,12 @@ class _Measured:
             other = replace(policy, chosen_models=(ChosenModel(own),))
             asked.append((other.models, other.chosen_adversary.adversary, "each"))
         for name, each in self._events.items():
-            found = [
-                largest_leakage(released, models, each, adversary, family)
-                for models, adversary, family in asked
-            ]
-            towards = found[0][1]
-            self._leakage[name].append((towards, *(leakage for leakage, _ in found)))
+            self._reached[name].append(
+                [
+                    reached(released, models, each, adversary, family)
+                    for models, adversary, family in asked
+                ]
+            )
             self._beliefs[name].append((_holds(each, person), *_beliefs(policy, each, released)))
             self.done += 1
             yield
@@ -337,11 +374,13 @@ class _Measured:
         """Return what was measured."""
         events = {}
         for name, each in self._events.items():
-            towards, leakage, any_prior, *own = map(max, zip(*self._leakage[name], strict=True))
+            most, any_prior, *own = (
+                reduce(Reached.or_more, streams)
+                for streams in zip(*self._reached[name], strict=True)
+            )
             beliefs = self._beliefs[name]
             events[name] = EventFigures(
-                leakage,
-                towards,
+                most,
                 any_prior,
                 own[0] if own else None,
                 beliefs[0][1],
@@ -375,23 +414,25 @@ def _asked(
     return Quantifier(models, each.event, adversary, family=family, method="stream")
 
 
-def largest_leakage(
+def reached(
     released: Released,
     models: Sequence[MarkovModel],
     each: PolicyEvent,
     adversary: Adversary,
     family: Family,
-) -> tuple[float, float]:
-    """Return the largest leakage that the guarantee bounds after any release, and for the event."""
+) -> Reached:
+    """Return what an adversary learnt about an event at most, after any release of a stream."""
     asked = _asked(released, models, each, adversary, family)
-    largest, towards = 0.0, 0.0
+    guarantee, most = each.guarantee, Reached()
     for likelihood in released.likelihoods:
         asked.observe(likelihood)
         if likelihood is not None:
             directions = asked.directions()
-            largest = max(largest, each.guarantee.leakage(*directions))
-            towards = max(towards, directions[0])
-    return largest, towards
+            belief = asked.belief() if guarantee.belief_cap is not None else 0.0
+            kept = guarantee.is_kept(*directions, belief, REPORTED_SLACK)
+            now = Reached(guarantee.leakage(*directions), directions[0], belief, kept)
+            most = most.or_more(now)
+    return most
 
 
 def _beliefs(policy: Policy, each: PolicyEvent, released: Released) -> tuple[float, float]:

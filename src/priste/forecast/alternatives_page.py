@@ -1,4 +1,4 @@
-"""The comparison with alternatives as a table, a picture and a page: odds beside mean errors."""
+"""The comparison with alternatives as a table, a picture and a page: odds next to mean errors."""
 
 from __future__ import annotations
 
@@ -7,54 +7,60 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from priste.forecast.alternatives_compared import Comparison, EventFigures, Way
+from priste.forecast.alternatives_compared import Comparison, Way
 from priste.forecast.picture import save_drawn
 from priste.report.charts import BarGroup, ValueBar
-from priste.results import length, odds, percent, within
+from priste.results import length, odds, percent
 
 MOST_DRAWN = math.log(1e6)
 """Leakages above are drawn as this one; their words say what they are."""
 
-NOTE = "odds on a logarithmic scale; the mark is the guarantee of the policy, red is above it"
+NOTE = "odds on a logarithmic scale; the mark is the guarantee of the policy, red did not keep it"
 
-HEADS = (
-    "way to release",
-    "event",
-    "odds moved",
-    "towards it",
-    "any prior",
-    "own history",
-    "belief before",
-    "and after",
-    "mean error",
-    "silent",
-)
-
-
-EVENT, OWN_HISTORY = 1, 5
-"""The places in ``HEADS`` of what is shown only where there are several events, or a trace."""
+HEADS = {
+    "way": "way to release",
+    "event": "event",
+    "odds": "odds moved",
+    "towards": "towards it",
+    "sure": "sure of it at most",
+    "any": "any prior",
+    "own": "own history",
+    "before": "belief before",
+    "belief": "belief after",
+    "error": "mean error",
+    "silent": "silent",
+}
+"""The columns: their short names, which the command line shows, and their heads on a page."""
 
 
-def shown_places(found: Comparison) -> tuple[int, ...]:
-    """Return the places in ``HEADS`` of the columns that say something of this comparison."""
-    left_out = set() if found.opened else {OWN_HISTORY}
-    if len(found.ways[0].events) == 1:
-        left_out.add(EVENT)
-    return tuple(place for place in range(len(HEADS)) if place not in left_out)
+def shown_columns(found: Comparison) -> tuple[str, ...]:
+    """Return the columns that say something of this comparison."""
+    figures = list(found.ways[0].events.values())
+    says = {
+        "event": len(figures) > 1,
+        "sure": any(math.isinf(each.epsilon) for each in figures),
+        "own": found.opened,
+        "before": len(figures) > 1,
+        "belief": found.happened > 0,
+        "silent": any(way.silent > 0 for way in found.ways),
+    }
+    return tuple(name for name in HEADS if says.get(name, True))
 
 
 @dataclass(frozen=True)
 class Line:
-    """One row of the table: texts in the order of ``HEADS``, and widths of bars in percent.
+    """One row of the table: the text of each column, and widths of bars in percent.
 
-    ``over`` are the places of leakages above what the policy allows, guaranteed or not.
+    ``over`` are the columns of adversaries against whom the guarantee did not hold, guaranteed or
+    not; ``level`` is the mark of the guarantee, None where it bounds no odds.
     """
 
-    cells: tuple[str, ...]
+    cells: dict[str, str]
     words: str
-    over: frozenset[int]
+    over: frozenset[str]
     leakage_width: float
     error_width: float
+    level: float | None
 
 
 def lines_of(found: Comparison) -> tuple[Line, ...]:
@@ -63,32 +69,36 @@ def lines_of(found: Comparison) -> tuple[Line, ...]:
     lines = []
     for way in found.ways:
         for number, (name, figures) in enumerate(way.events.items()):
-            own, first = figures.own_history, number == 0
+            most, own, first = figures.reached, figures.own_history, number == 0
+            cells = {
+                "way": way.name if first else "",
+                "event": name,
+                "odds": _short(most.leakage),
+                "towards": _short(most.towards),
+                "sure": percent(most.belief),
+                "any": _short(figures.any_prior.leakage),
+                "own": "–" if own is None else _short(own.leakage),
+                "before": percent(figures.before),
+                "belief": "–" if math.isnan(figures.after) else percent(figures.after),
+                "error": length(way.error) if first else "",
+                "silent": percent(way.silent) if first else "",
+            }
+            asked = {"odds": most, "sure": most, "any": figures.any_prior, "own": own}
             lines.append(
                 Line(
-                    (
-                        way.name if first else "",
-                        name,
-                        _short(figures.leakage),
-                        _short(figures.towards),
-                        _short(figures.any_prior),
-                        "–" if own is None else _short(own),
-                        percent(figures.before),
-                        "–" if math.isnan(figures.after) else percent(figures.after),
-                        length(way.error) if first else "",
-                        percent(way.silent) if first else "",
-                    ),
+                    cells,
                     way.words if first else "",
-                    frozenset(
-                        place
-                        for place, leakage in _judged(figures).items()
-                        if not within(leakage, figures.epsilon)
-                    ),
-                    round(100 * min(figures.leakage, MOST_DRAWN) / MOST_DRAWN, 2),
+                    frozenset(column for column, each in asked.items() if each and not each.kept),
+                    _share(most.leakage),
                     0.0 if math.isnan(way.error) else round(100 * way.error / widest, 2),
+                    None if math.isinf(figures.epsilon) else _share(figures.epsilon),
                 )
             )
     return tuple(lines)
+
+
+def _share(leakage: float) -> float:
+    return round(100 * min(leakage, MOST_DRAWN) / MOST_DRAWN, 2)
 
 
 def _short(leakage: float) -> str:
@@ -101,36 +111,33 @@ def comparison_page(found: Comparison, *, title: str = "Ways to release, compare
     """Return the page of a comparison, self-contained: a pure function of what was found."""
     from priste.report.pages import page
 
-    bounds = {
-        name: round(100 * min(figures.epsilon, MOST_DRAWN) / MOST_DRAWN, 2)
-        for name, figures in found.ways[0].events.items()
-    }
     return page(
         "alternatives.html",
         title=title,
         found=found,
         heads=HEADS,
-        shown=shown_places(found),
+        shown=shown_columns(found),
         lines=lines_of(found),
-        bounds=bounds,
+        before=[percent(each.before) for each in found.ways[0].events.values()],
     )
 
 
 def groups_of(found: Comparison) -> tuple[BarGroup, ...]:
     """Return what is drawn of each way: how far odds moved at most, and the mean error."""
     widest = _widest(found)
-    bound = min(min(each.epsilon for each in found.ways[0].events.values()), MOST_DRAWN)
+    bound = min(each.epsilon for each in found.ways[0].events.values())
     groups = []
     for way in found.ways:
-        style = "good" if way.kept else "bad"
-        moved = 100 * min(way.leakage, MOST_DRAWN) / MOST_DRAWN
         error = 0.0 if math.isnan(way.error) else 100 * way.error / widest
-        level = 100 * bound / MOST_DRAWN
+        style = "good" if way.kept else "bad"
+        level = None if math.isinf(bound) else _share(bound)
         bars = (
-            ValueBar("odds moved at most", style, moved, odds(way.leakage), level=level),
-            ValueBar("mean error", style, error, _said(way)),
+            ValueBar(
+                "odds moved at most", style, _share(way.leakage), odds(way.leakage), level=level
+            ),
+            ValueBar("mean error", "good", error, _said(way)),
         )
-        groups.append(BarGroup(way.name, way.words, bars))
+        groups.append(BarGroup(f"{way.words} ({way.name})", way.words, bars))
     return tuple(groups)
 
 
@@ -138,12 +145,6 @@ def save_comparison(found: Comparison, path: str | Path, *, overwrite: bool = Fa
     """Write the comparison by its suffix: a page (.html) or a picture."""
     page = partial(comparison_page, found)
     return save_drawn(path, page, groups_of(found), NOTE, overwrite=overwrite)
-
-
-def _judged(figures: EventFigures) -> dict[int, float]:
-    """Return the leakages over the directions of the guarantee, by their places in ``HEADS``."""
-    own = {} if figures.own_history is None else {OWN_HISTORY: figures.own_history}
-    return {2: figures.leakage, 4: figures.any_prior, **own}
 
 
 def _widest(found: Comparison) -> float:

@@ -95,7 +95,7 @@ class Row:
     without: str | None = None
 
     def sentence(self) -> str:
-        """Say what the setting costs, beside the uncalibrated mechanism and one constant point."""
+        """Say what the setting costs, next to the uncalibrated mechanism and one constant point."""
         cost = self.cost
         found = cost.released
         parts = [
@@ -109,7 +109,11 @@ class Row:
                 f"{length(found.far.value)} far from the events, {length(found.near.value)} near "
                 "them"
             )
-        plainly = " Near the events a constant point would do as well." * cost.constant_does
+        plainly = {
+            "everywhere": " A constant point would do as well or better.",
+            "near": " Near the events a constant point would do as well.",
+            "nowhere": "",
+        }[cost.constant_does]
         exact = percent(found.exact.value)
         return (
             "; ".join(parts) + f".{plainly} {exact} of the steps are released in the true cell."

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import thread_time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,10 +44,13 @@ FEWEST_RUNS = 2
 INTERVAL = 0.8
 """The mean error of a run lies in the interval of a forecast with this probability."""
 
+NO_BETTER = 0.95
+"""From this share of a constant point's error on, releases are no better: forecasts are rough."""
+
 USUAL_SPREAD = 0.12
 SPREAD_COUNTS = 4
 """The usual spread of ln(mean error) from stream to stream, and as how many streams it counts
-beside those of the forecast."""
+next to those of the forecast."""
 
 DRAWN_SPREAD, DRAWN_SPREAD_NEAR = 0.15, 0.55
 OPENED_SPREAD, OPENED_SPREAD_NEAR = 0.0, 0.35
@@ -136,10 +139,14 @@ class Cost:
         return self.released.all.value / other if other > 0 else math.nan
 
     @property
-    def constant_does(self) -> bool:
-        """Whether near the events a constant point would do as well."""
+    def constant_does(self) -> Literal["everywhere", "near", "nowhere"]:
+        """Where a constant point would do as well or better: over all steps, near the events."""
+        if self.over_constant >= NO_BETTER:
+            return "everywhere"
         near, constant = self.released.near, self.constant.near
-        return near is not None and constant is not None and near.value >= 0.95 * constant.value
+        if near is None or constant is None or near.value < NO_BETTER * constant.value:
+            return "nowhere"
+        return "near"
 
 
 def predictive(values: Sequence[float], more: float = 0.0) -> Estimate:

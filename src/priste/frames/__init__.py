@@ -1,4 +1,4 @@
-"""A door for frames: protect and audit what lies in memory, by the one path of ``batch``."""
+"""Protect and audit frames in memory, by the same code as files (``batch``)."""
 
 from priste.frames.frame_audit import audit
 from priste.frames.frame_protection import protect

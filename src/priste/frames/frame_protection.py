@@ -1,4 +1,4 @@
-"""Protect a frame: the same run as that of a file, kept where no draw is ever lost."""
+"""Protect a frame: the same run as for a file, kept so that no draw is lost."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from priste.policy import Policy
 
 KEPT = "frames"
-"""The folder of runs of frames in that of the user's state."""
+"""The folder of runs of frames, in the folder of the user's state."""
 
 RELEASED = "released.parquet"
 
@@ -64,13 +64,13 @@ def protect(
 
     This is the run of ``priste protect``: every person is one stream, the register of people is
     asked before anything is drawn, and a position off the map stops the run if the policy says so.
-    The run is kept in the folder ``to`` names (a file ``.parquet``, its ledger and its journals
-    beside it), by default below the user's state. The same frame gets the same draws again, a frame
-    that has grown is continued, and later locations of a person go on from what was released about
-    that person before, by any door. What cannot go on (another name, another map, an earlier
-    time) is refused, unless ``beside_earlier_releases`` says that nothing need be guaranteed about
-    both together. A ``seed`` is for experiments: its draws can be undone, the register is not
-    asked, and nothing is kept.
+    The run is kept in the folder that ``to`` names (a file ``.parquet``, its ledger and its
+    journals next to it), by default below the user's state. The same frame gets the same draws
+    again, a frame that has grown is continued, and later locations of a person continue that
+    person's stream, by whichever command it began. What cannot continue (another name, another map,
+    an earlier time) is refused, unless ``beside_earlier_releases`` says that nothing need be
+    guaranteed about both together. A ``seed`` is for experiments: its draws can be undone, the
+    register is not asked, and nothing is kept.
 
     Notes about the run are warnings. ``return_report=True`` returns the frame and a
     :class:`~priste.batch.BatchReport`.
@@ -122,8 +122,8 @@ def _place_of_run(
 ) -> Iterator[Path]:
     """Yield the path of the released file; by default one that follows from input and policy.
 
-    So the same call finds its own run again. The name is a keyed digest, which says nothing to
-    those who have not the key.
+    So the same call finds its own run again. The name is a keyed digest, which reveals nothing
+    without the key.
     """
     if to is not None:
         path = Path(to)
@@ -171,7 +171,7 @@ def _leakages(
 
 
 def _warn(report: BatchReport, policy: Policy) -> None:
-    """Warn of what must be known before the result is handed out."""
+    """Warn of everything that matters before the result is handed out."""
     notes = list(report.notes)
     if not policy.calibrator.guaranteed:
         notes.append("The calibrator of this policy guarantees nothing: use it to compare.")

@@ -1,4 +1,4 @@
-"""A running service between the true location and the apps: a door, which holds no maths.
+"""A running service between the true location and the apps. It holds no mathematics.
 
 Fixes come in through protocols that phones and receivers speak, one release per step of the
 policy's clock goes out through protocols that apps speak. ``protocols`` read and write

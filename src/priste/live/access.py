@@ -1,9 +1,9 @@
-"""Who may ask the HTTP door what: tokens, guesses at tokens, and requests that pages make.
+"""Access to the HTTP port: tokens, guesses at tokens, and requests of web pages.
 
 Two kinds of tokens. A person's token lets phones post and apps read that person's releases. The
-owner's token, in the file ``owner.token`` of the state folder, opens everything, and alone what
-tells releases that came from a fix from those that did not. An unknown person or device is answered
-as a wrong token is.
+owner's token, in the file ``owner.token`` of the state folder, opens everything. Only it opens what
+distinguishes releases that came from a fix from covers. A request about an unknown person or device
+gets the answer of a wrong token.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SECONDS_PER_GUESS = 3.0
 """After those, one more guess in this many seconds."""
 
 MOST_GUESSERS = 1_000
-"""Addresses whose guesses are counted; the one that guessed longest ago gives way."""
+"""Addresses whose guesses are counted; the one that guessed longest ago is dropped first."""
 
 
 class Refused(Exception):
@@ -64,7 +64,7 @@ def owner_token(state: Path) -> str:
 
 
 class Guesses:
-    """How often each address has given a wrong token, forgotten as time passes.
+    """How often each address has given a wrong token lately.
 
     >>> said = [0.0]
     >>> guesses = Guesses(lambda: said[0])
@@ -81,7 +81,7 @@ class Guesses:
         self._free_at: dict[str, float] = {}
 
     def too_many(self, peer: str) -> bool:
-        """Return whether an address must wait before another token of its is looked at."""
+        """Return whether an address must wait before its next token is checked."""
         return self._free_at.get(peer, 0.0) > self._clock()
 
     def wrong(self, peer: str) -> None:
@@ -140,14 +140,14 @@ class Access:
         raise Refused(401)
 
     def refuse_other_hosts(self, request: Request) -> None:
-        """Refuse a page that reached this machine by a name that was made to point here."""
+        """Refuse a page that reached this machine by another host name (DNS rebinding)."""
         host = (request.url.hostname or "").strip("[]")
         if not (is_loopback(host) or host == self._listens or self._expose):
             raise Refused(403)
 
 
 def refuse_pages(request: Request) -> None:
-    """Refuse what a browser sends on behalf of a page: no phone states an origin."""
+    """Refuse a request that states an origin: a browser sends it for a page, a phone never does."""
     if "origin" in request.headers or request.headers.get("sec-fetch-site", "none") != "none":
         raise Refused(403)
 
@@ -181,7 +181,7 @@ def basic(request: Request) -> tuple[str, str]:
 
 
 def _peer(request: Request) -> str:
-    """Return the address that guesses: behind a proxy of this machine the one it names last."""
+    """Return the address of the client: behind a proxy of this machine, the last one it names."""
     peer = "" if request.client is None else request.client.host
     forwarded = request.headers.get("x-forwarded-for", "").rpartition(",")[2].strip()
     return forwarded[:64] if is_loopback(peer) and forwarded else peer

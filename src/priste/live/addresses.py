@@ -1,7 +1,7 @@
 """Where fixes come from and releases go to, written as one address each.
 
-Local by default: listening or fetching the truth beyond this machine needs ``expose``, and what
-crosses a network needs TLS and, over MQTT, credentials. Passwords and tokens stand in files.
+Local by default: to listen, or to fetch true locations, beyond this machine needs ``expose``.
+Whatever crosses a network needs TLS and, over MQTT, credentials. Passwords and tokens are in files.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Reach(StrEnum):
     HERE = "here"
     EXPOSED = "expose"
     PLAIN = "plain_lan"
-    """As exposed, and without encryption in a local network: others there can read along."""
+    """As exposed, and without encryption in a local network, where others can read the messages."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,12 @@ class Address:
     query: dict[str, str] = field(repr=False, default_factory=dict)
     secrets: dict[str, str] = field(repr=False, default_factory=dict)
     recorded: bool = False
-    """Whether its fixes are of the past and bring their own clock."""
+    """Whether its fixes are recorded ones, whose own times are the clock."""
 
     @property
     def shown(self) -> str:
-        """The address as it may stand in logs: a webhook's path is a password, too."""
+        """The address as logs may contain it: without path, because a webhook's path is a
+        secret."""
         return f"{self.kind}://{self.host}:{self.port}" if self.host else f"{self.kind}:"
 
     @property
@@ -156,7 +157,7 @@ def read_output(text: str, *, reach: Reach = Reach.HERE, folder: Path = Path()) 
 
 
 def is_local_network(host: str) -> bool:
-    """Return whether a host is of a local network by its very name; nothing is looked up.
+    """Return whether the name of a host is of a local network; nothing is looked up.
 
     >>> is_local_network("192.168.1.7"), is_local_network("ha.local"), is_local_network("8.8.8.8")
     (True, True, False)
@@ -169,7 +170,7 @@ def is_local_network(host: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host is this machine by its very name; nothing is looked up."""
+    """Return whether the name of a host is this machine; nothing is looked up."""
     if host == "localhost":
         return True
     try:
@@ -225,7 +226,7 @@ def _read(text: str, ways: Mapping[str, Source | Sink], option: str, folder: Pat
 
 
 def _check_query(query: dict[str, str], kind: str, way: Source | Sink, option: str) -> None:
-    """Refuse parameters that nobody reads, and secrets that would stand in command lines."""
+    """Refuse unknown parameters, and secrets, which do not belong on command lines."""
     for name in sorted(query):
         if not getattr(way, "queries", False) or not _QUERY_NAME.fullmatch(name):
             raise InvalidParameter(

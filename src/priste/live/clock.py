@@ -1,4 +1,4 @@
-"""The time of day, distrusted: a clock that jumps must not burn a year of steps."""
+"""The time of day with a check: if the clock jumps, no step is released."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 LARGEST_JUMP = timedelta(days=1)
-"""How far the time of day may run away from the time that passed before it is not believed."""
+"""How far the time of day may differ from the elapsed time before it is not believed."""
 
 
 def _passed() -> float:

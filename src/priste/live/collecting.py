@@ -1,4 +1,4 @@
-"""The fixes of the steps that are not over yet: in memory only, and boundedly many."""
+"""The fixes of the steps that are not over yet, in memory only and bounded in number."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Collector:
             return sorted(self._open.get(step, {}).values(), key=_when)
 
     def drop(self, step: int) -> None:
-        """Forget the fixes of a step, and the last fix before: neither counts for later steps."""
+        """Forget the fixes of a step, and the last fix before it, so that neither counts later."""
         with self._turn:
             self._open.pop(step, None)
             self._last = None
@@ -60,8 +60,8 @@ class Collector:
     def cell(self, step: int) -> int | None:
         """Close a step, and all before it, and return its cell; None if no fix counts for it.
 
-        A position off the map is its border cell, unless the policy makes it a gap: live
-        there is nobody to refuse to. Without a fix in the step the last one counts for as
+        A position off the map counts as the nearest border cell, unless the policy makes it a gap,
+        also where the policy would refuse it. Without a fix in the step the last one counts for as
         long as ``hold`` says.
         """
         with self._turn:

@@ -1,4 +1,4 @@
-"""Memory that nothing uses goes back to the system: a service runs for months."""
+"""Unused memory goes back to the system, because a service runs for months."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state folder of one person: what must outlive the process, and no true location.
+"""The state folder of one person: what must outlive the process. It holds no true location.
 
 ``stream.json``    whose stream it is, where it begins and what it was begun under
 ``NNNNNN.journal`` the Protector's journal; a change of events begins the next number
@@ -6,7 +6,7 @@
 ``own.model``      the model of the person's earlier days, where the policy guards against it
 
 Journals are bound to the person and to the random name that stream.json gives the stream. All files
-are private (0600, the folder 0700) and written whole or not at all.
+are private (0600, the folder 0700) and appear complete or not at all.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Structured logs: one JSON object a line, with facts that are public or mere counts.
 
-Nothing of a message, a request line or an exception's text is ever logged: each may hold a
-true location. What broke is named by its type.
+Nothing of a message, a request line or an exception's text is ever logged: each may hold a true
+location. An exception is named by its type.
 """
 
 from __future__ import annotations
@@ -34,6 +34,6 @@ def log_to_stderr() -> None:
 
 
 def quiet_libraries() -> None:
-    """Keep libraries from logging at all; what matters of theirs is named by type."""
+    """Keep libraries from logging; errors of theirs that matter are logged by type."""
     for name in LOUD:
         logging.getLogger(name).disabled = True

@@ -1,8 +1,8 @@
 """The model of a person's own earlier days, for policies whose family has "own".
 
 It is fitted once, when the stream begins, on recorded days before it, without the guarded time of
-any day, and kept with the stream. A running stream learns nothing more: with a model of its own
-true days the release tables would depend on fixes of the stream, which no check accounts for.
+any day, and kept with the stream. It does not learn while the stream runs. Otherwise the release
+tables would depend on true locations of the stream, which no check accounts for.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ def guards_own_days(policy: Policy) -> bool:
 
 
 def _for_person(policy: Policy, history: Path, person: str, begin: datetime) -> Policy:
-    """Return the policy with the days of a person in a recording: theirs by name, or the only."""
+    """Return the policy with a person's days in a recording: found by name, or the only
+    person's."""
     traces = list(read_traces(history))
     named = [trace for trace in traces if trace.user == person]
     if len(found := named or traces) != 1:

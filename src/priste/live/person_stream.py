@@ -32,10 +32,10 @@ from priste.traces import Fix, Trace
 from priste.traces.fixes import microseconds
 
 AHEAD = timedelta(minutes=1)
-"""How far ahead of ours the clock of a device may be."""
+"""How far the clock of a device may be ahead of the clock here."""
 
 _STEPS_KNOWN = 16
-"""Steps of which it is kept whether they are in guarded hours."""
+"""For how many steps it is remembered whether they are in guarded hours."""
 
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -44,7 +44,7 @@ class Releases(Protocol):
     """What was released about people before, by any door."""
 
     def begin(self, person: str, policy: Policy, folder: Path) -> KeptStream | None:
-        """Write down that a person's stream goes on in a folder.
+        """Write down that a person's stream continues in a folder.
 
         Returns what another place holds of the stream, None if it is all in the folder.
         """
@@ -107,7 +107,7 @@ class Counts:
     last_fix: str | None = None
     """When the last fix came that was kept, by its own time."""
     covers_since: str | None = None
-    """Since which step nothing but covers or silence went out; None after a release.
+    """Since which step only covers or silence were released; None after a release from a fix.
 
     Guarded hours do not count."""
     reasons: Counter[str] = field(default_factory=Counter)
@@ -306,7 +306,8 @@ class Stream:
         return point
 
     def _refuse_released(self, step: int) -> None:
-        """Forget fixes that another stream has released: a second draw would reveal more."""
+        """Forget fixes that another stream has released, because a second draw would reveal
+        more."""
         if self._releases is None or not (fixes := self._collector.held(step)):
             return
         trace = Trace.of(Fix(None, fix.time, fix.lat, fix.lon) for fix in fixes)
@@ -346,7 +347,7 @@ class Stream:
         return cover
 
     def _cover(self, step: int) -> int:
-        """Draw what a release would look like, from public knowledge only.
+        """Draw a release from public knowledge only.
 
         A cell is drawn as past releases predict it, and from it an output as if it were the true
         cell. Neither depends on where a person is, so the step counts as silent: it changes no

@@ -1,4 +1,4 @@
-"""What goes out: one released point, the same for every app and for as long as its step lasts."""
+"""One released point: the same for every app, for the whole step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LEAST_ACCURACY = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A released location of one person; nothing in it but public numbers.
+    """A released location of one person, made of public numbers only.
 
     ``time`` is the beginning of the step. ``accuracy`` (metres) and ``place`` (the name of a
     public point) follow from the released cell. None shows when a fix came or how good it was.

@@ -54,7 +54,7 @@ class Outlet(Protocol):
         ...
 
     async def run(self) -> None:
-        """Deliver what is offered, for ever."""
+        """Deliver what is offered until cancelled."""
         ...
 
 

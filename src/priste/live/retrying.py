@@ -1,4 +1,4 @@
-"""Connections that end and are made again, with growing pauses, for as long as the service runs."""
+"""Connections that are made again when they end, after growing pauses."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Line:
 
 
 async def keep_trying(line: Line, attempt: Callable[[], Awaitable[None]]) -> None:
-    """Run ``attempt`` for ever: again when it returns, after a pause when it fails.
+    """Run ``attempt`` again and again: at once when it returns, after a pause when it fails.
 
     A connection that did something useful (``line.messages`` moved) resets the pause.
     """
@@ -55,7 +55,7 @@ async def keep_trying(line: Line, attempt: Callable[[], Awaitable[None]]) -> Non
 
 
 def _why(problem: Exception) -> str:
-    """Return why an attempt failed: the system's words or our own, never what was received."""
+    """Return why an attempt failed, in words that repeat nothing of what was received."""
     if isinstance(problem, OSError) and problem.errno is not None:
         return problem.strerror or type(problem).__name__
     if type(problem) is ConnectionError:  # raised by this package, whose texts are its own

@@ -1,4 +1,4 @@
-"""Events for ever: which events a stream guards at a step, as the policy's clock rolls on.
+"""Recurring events without an end: which events a stream guards at a step.
 
 A policy is written for a stretch of time; a running stream has no end. So a recurring event is made
 anew for each day or week: a period enters when the one before it begins, at least one whole period

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from priste.live.web_server import WebServer
 
 GRACE = timedelta(seconds=0.5)
-"""How long after its end a step waits for fixes on their way (a tenth of a step at most)."""
+"""How long after its end a step waits for late fixes (a tenth of a step at most)."""
 
 GIVEN_OUT = timedelta(seconds=0.8)
 """How long after its end a step is given out (a fifth of a step at most).
@@ -48,13 +48,13 @@ MOST_COVERED = 100
 """Steps after a recorded fix that are covered when none follows; later ones are silent."""
 
 LONGEST_LEAP = 50_000
-"""Steps that recorded fixes may leap: every step between takes a moment."""
+"""How many steps may lie between two recorded fixes: each of them takes time."""
 
 NOTHING_OUT = "nothing is released until its files can be written"
 """How the state of a person begins whose journal or latest point cannot be written."""
 
 _TICK = 5.0
-"""Seconds after which the clock is looked at again, whatever the step."""
+"""Seconds after which the clock is read again, whatever the length of a step."""
 
 _LEAD = 10.0
 """Seconds before the end of the first step in which its table is chosen.
@@ -66,7 +66,7 @@ _STATUS_EVERY = 5.0
 
 
 class Person:
-    """One person of a service: their stream, and everything that waits for its releases."""
+    """One person of a service: the stream, and everything that waits for its releases."""
 
     def __init__(self, settings: PersonSettings, stream: Stream, clock: SteadyClock) -> None:
         self.name = settings.name
@@ -126,7 +126,7 @@ class Person:
         return step >= self.stream.origin and self.stream.guards(step)
 
     def owns(self, *names: str) -> bool:
-        """Return whether messages of a device are this person's; without 'devices' all are."""
+        """Return whether a device is this person's; without 'devices' every device is."""
         devices = self.settings.devices
         return not devices or not devices.isdisjoint(names)
 
@@ -207,7 +207,7 @@ class Person:
         return max((timeline.time_of(step + 1) + self._grace - now).total_seconds(), 0)
 
     async def _release(self, step: int, moment: datetime | None = None) -> None:
-        """Release a step in a thread, then tell everybody at a given moment.
+        """Release a step in a thread, then give it to all outputs at a fixed moment.
 
         Where the journal or the point cannot be written nothing goes out, and the next call tries
         again from what is on the disk. Nothing is asked of the service but to wait for room.
@@ -314,7 +314,8 @@ class Service:
         return f"{scheme}://{f'[{host}]' if ':' in host else host}:{self.port}"
 
     def by_device(self, *names: str) -> Person | None:
-        """Return the person whose device it is; a person alone may have every device."""
+        """Return the person who has a device; the only person of a service may have every
+        device."""
         people = self.people.values()
         return next((each for name in names for each in people if each.owns(name)), None)
 
@@ -384,7 +385,7 @@ class Service:
         )
 
     async def _drain(self) -> None:
-        """Give what waits for a server a little time to get there."""
+        """Wait a little for the points that have not been delivered."""
         for _ in range(50):
             if not any(o.line.waiting for p in self.people.values() for o in p.outlets):
                 return
@@ -423,7 +424,7 @@ class Service:
             await asyncio.sleep(_STATUS_EVERY)
 
     def _write_status(self, *, running: bool = True) -> None:
-        """Write the status; a disk that is full or descriptors that are used up end nothing."""
+        """Write the status; a full disk or a lack of descriptors does not end the service."""
         why = ""
         try:
             write_status(self, running=running)

@@ -1,4 +1,4 @@
-"""How a service is doing: numbers and words for its owner, no true location.
+"""The state of a service: numbers and words for its owner, no true location.
 
 The status tells which steps had a fix and which did not, so it is private: a file of mode 0600 in a
 folder of mode 0700, and a page that asks for the owner's token. Fixes of guarded hours are in
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FILE = "status.json"
 LOCK = "service.lock"
-"""Held by a running service, so that its end shows at once, however it ended."""
+"""The lock that a running service holds, so that its end is seen at once."""
 
 
 def status_of(service: Service, *, running: bool = True) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def rows_of(person: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def remarks_on(line: dict[str, Any]) -> list[str]:
-    """Return what is to be said of a source or sink beside its state."""
+    """Return remarks on a source or sink, to be shown next to its state."""
     found = [f"{line[what]} {what}" for what in ("waiting", "dropped") if line[what]]
     found += [f"last release {line['last']}"] if line["last"] else []
     return found + [f"{count} refused: {reason}" for reason, count in line["refused"].items()]
@@ -139,7 +139,7 @@ def _is_running(state: Path) -> bool:
 
 
 def read_status(state: Path) -> dict[str, Any]:
-    """Return the last status that a service wrote; ``running`` is False for one that is gone."""
+    """Return the last status of a service; ``running`` is False if it has ended."""
     path = state / FILE
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""The owner's page: one HTML document without scripts that shows how the service is doing."""
+"""The owner's page: one HTML document without scripts that shows the state of the service."""
 
 from __future__ import annotations
 

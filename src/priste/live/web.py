@@ -1,4 +1,4 @@
-"""The HTTP door: phones post their fixes, apps read the latest release, the owner looks on.
+"""The HTTP port: phones post their fixes, apps read the latest release, the owner the status.
 
 What phones may post is in the table of protocols. The rest::
 
@@ -6,7 +6,7 @@ What phones may post is in the table of protocols. The rest::
     GET /people/NAME/events      releases as server-sent events
     GET /people/NAME/guarantee   what is guaranteed, against which adversary: the same at all times
     GET /people/NAME/leakage     only the owner: how much the releases have revealed so far
-    GET /, /status               only the owner: how the service is doing, a page and JSON
+    GET /, /status               only the owner: the state of the service, as a page and as JSON
 
 The leakage moves with a release that came from a fix and not with a cover, so an app that could
 read it could tell them apart. :mod:`priste.live.access` says who may ask what.
@@ -46,7 +46,7 @@ BODY_SECONDS = 10.0
 """How long a body may take to arrive."""
 
 MOST_LISTENERS = 64
-"""Pages that may follow the events of one person."""
+"""Clients that may follow the events of one person."""
 
 HEARTBEAT = 15.0
 """Seconds after which an event stream says that it is still there."""
@@ -81,7 +81,7 @@ class _Door:
         self._listeners: dict[str, int] = {}
 
     def routes(self) -> list[Route]:
-        """Return what is asked where."""
+        """Return the routes."""
         found = []
         for path, post in posts().items():
             handler = self._root(post) if path == "/" else self._taking(post)
@@ -204,7 +204,7 @@ class _Door:
 
 
 def _answering(handler: Handler) -> Handler:
-    """Let nothing but an answer out of a handler: no exception, no traceback, no text of one."""
+    """Turn every exception of a handler into an answer without its text or traceback."""
 
     async def answer(request: Request) -> Response:
         try:

@@ -1,4 +1,4 @@
-"""Run the HTTP door: a bounded number of connections, each of which must keep sending requests.
+"""Run the HTTP server: a bounded number of connections, each of which must keep sending requests.
 
 uvicorn speaks HTTP. Accepting is done here, because a connection has to be counted before its TLS
 handshake: a client that connects and says nothing holds a descriptor already.
@@ -111,7 +111,7 @@ class WebServer:
         self._state = ServerState()
 
     async def run(self) -> None:
-        """Serve until cancelled; then let go of every connection."""
+        """Serve until cancelled; then close every connection."""
         try:
             await self._accept()
         finally:

@@ -91,7 +91,10 @@ class PlanarLaplace(Mechanism):
         return table.probability[slots].reshape(self.grid.size, -1) + FLOOR
 
     def rectangles(self, boxes: Sequence[tuple[int, int, int, int]]) -> NDArray[np.float64]:
-        """Return (cells, k), from the table of displacements only: rows first, then columns."""
+        """Return (cells, k), from the table of displacements only: rows first, then columns.
+
+        The numbers of a rectangle lie side by side in memory.
+        """
         table = self._integrals()
         probability = table.probability + FLOOR
         rows, columns = self.grid.rows, self.grid.columns
@@ -109,7 +112,7 @@ class PlanarLaplace(Mechanism):
             box[:] = strip[table.row_slots[:, top]]
             for row in range(top + 1, bottom):
                 box += strip[table.row_slots[:, row]]
-        return np.ascontiguousarray(merged.reshape(len(boxes), -1).T)
+        return merged.reshape(len(boxes), -1).T
 
     def describe(self) -> dict[str, Any]:
         return {"kind": "planar_laplace", "alpha": self._budget}

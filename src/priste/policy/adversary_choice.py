@@ -36,12 +36,12 @@ ASSUMED = "What is assumed, and what is not covered, is in docs/explanation/thre
 ANY_PRIOR = "an adversary who may hold any belief about where the user began"
 
 PEOPLE = "people here"
-"""Who moves by a model of the population."""
+"""The words for people who move by a model of the population."""
 
 
 @dataclass(frozen=True)
 class ChosenAdversary:
-    """An adversary, and who that is in words for a person."""
+    """An adversary, and its description in words."""
 
     adversary: Adversary
     words: str
@@ -49,7 +49,7 @@ class ChosenAdversary:
 
 @dataclass(frozen=True, eq=False)
 class AdversaryChoice:
-    """Whom a policy guards against, apart from the models that give "how people here move".
+    """The adversary of a policy, without the models that give "how people here move".
 
     ``shares`` (m,) is a population from a file, None for that of the models; ``places`` are the
     regions that 'also' names, with their cells.

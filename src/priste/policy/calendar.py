@@ -1,4 +1,4 @@
-"""When: clock times and recurrences as a person writes them, turned into steps.
+"""Clock times and recurrences as a person writes them, turned into steps.
 
 A *when* is a text of up to three parts, separated by blanks, in any order:
 
@@ -6,7 +6,7 @@ A *when* is a text of up to three parts, separated by blanks, in any order:
     days     mon,wed  weekdays  weekends  daily
     times    14:00-16:00           or  14:00   (the step that holds this moment)
 
-What is left out does not restrict: ``"wed 14:00-16:00"`` is every Wednesday of the
+A part that is left out does not restrict: ``"wed 14:00-16:00"`` is every Wednesday of the
 timeline, ``"2026-03-04"`` the whole day. An end that is not after its start is on the
 next day (``22:00-06:00``). A step belongs to a stretch of time when they share an
 instant, so what is protected is never less than what was written.
@@ -36,7 +36,7 @@ _MOMENT = re.compile(rf"({_DATE})T({_CLOCK})")
 
 
 class NoSteps(ValueError):
-    """A text that is well written but names no step of the timeline."""
+    """A correct text that names no step of the timeline."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class When:
 
 
 def read_when(text: str) -> When:
-    """Read a *when*; a ValueError says which part cannot be read and what would be.
+    """Read a *when*; a ValueError says which part cannot be read, and what can be written.
 
     >>> read_when("wed 14:00-16:00").weekdays
     frozenset({2})

@@ -41,7 +41,7 @@ NOTHING_GUARDED = PydanticCustomError(
 
 
 class GroundDocument(Section):
-    """The part of a policy that says which cells and steps there are; the rest is ignored."""
+    """The map and the clock of a policy; the rest is ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -116,8 +116,8 @@ class Document(GroundDocument):
     def to_toml(self, onto: str = "") -> str:
         """Return the document as TOML.
 
-        ``onto`` is a text that a person wrote. What says the same stays as it stands there, with
-        its comments and its order; the rest is changed, added or taken out.
+        ``onto`` is a text that a person wrote. Entries with the same meaning stay as they are, with
+        their comments and order. The rest is changed, added or removed.
         """
         import tomlkit
 
@@ -166,7 +166,7 @@ def read_tables(text: str, name: str) -> dict[str, Any]:
 
 
 def _update(target: Any, wanted: Mapping[str, Any]) -> None:
-    """Make a TOML table say what is wanted; entries that already say it are not touched."""
+    """Update a TOML table; entries that have the wanted value already are not touched."""
     import tomlkit
 
     for key in [key for key in target if key not in wanted]:

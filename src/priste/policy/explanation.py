@@ -82,7 +82,8 @@ class Explanation:
 
 
 def explain_policy(policy: Policy) -> Explanation:
-    """Say in plain words what a policy guarantees, against which adversary, and what not."""
+    """Say in plain words what a policy guarantees, against which adversary, and what it does
+    not."""
     grid = policy.grid
     begin, end = policy.timeline.time_of(0), policy.timeline.time_of(policy.steps)
     calibrator = CALIBRATORS.get(str(policy.calibrator.describe()["kind"]))
@@ -106,24 +107,24 @@ def explain_policy(policy: Policy) -> Explanation:
     example = somewhere(policy)
     if policy.homes:
         summary.append(
-            f"The adversary is taken to know that you live at {' and '.join(policy.homes)} and "
-            "come back there. What you did is harder to see from where you are once you are home "
-            "again."
+            f"The adversary is assumed to know that you live at {' and '.join(policy.homes)} and "
+            "come back there. Once you are home again, your position reveals less about what you "
+            "did before."
         )
     if len(policy.models) > 1:
         summary.append(
             f"{len(policy.models)} models of how you move are guarded against: "
             f"{'; '.join(chosen.movers for chosen in policy.chosen_models)}. "
             + (
-                "The adversary may know any one of them."
+                "The adversary may hold any one of them."
                 if policy.family == "each"
                 else "The adversary does not know which of them holds."
             )
         )
     if policy.depends_on_person and all(each.member != "own" for each in policy.chosen_models):
         summary.append(
-            "A model of your own days before the first step is guarded against too, where the file "
-            "that is protected has enough of them."
+            "A model of your own days before the first step is guarded against too, if the "
+            "protected file has enough of them."
         )
     guaranteed = [
         f"{event.label}: from all releases together, {event.guaranteed}"
@@ -167,14 +168,14 @@ def _guarded_hours(policy: Policy) -> list[str]:
     ]
     found += [
         f"{name}: no guarded hours. They are switched off, or would take more than half of the "
-        "time; so what is released in its hours is calibrated, like all else."
+        "time. Releases in its hours are calibrated, as at all other times."
         for name in dict.fromkeys(decided)
     ]
     return found
 
 
 def _mechanism_words(mechanism: Mechanism) -> str:
-    """Say what noise is drawn, at most so little."""
+    """Say which noise is drawn before calibration."""
     base = getattr(mechanism, "base", mechanism)
     said = f"The mechanism {mechanism_words(base)}"
     if base is not mechanism:
@@ -187,24 +188,20 @@ def _what_a_step_means(policy: Policy) -> str:
     length = _step_length(policy)
     if policy.rule == "any":
         return (
-            "An event is about one cell a step. A step counts as in a guarded place if a single "
+            "An event is about one cell per step. A step counts as in a guarded place if a single "
             f"fix of its {length} was there; else it is the cell of the fix nearest to its middle."
         )
     return (
-        f"An event is about one cell a step: of each {length}, the one of the fix nearest to its "
-        "middle. A visit that "
-        f"is shorter than {span_words(policy.timeline.step)} may therefore not count as having "
-        "happened, and then it is not guarded. Shorter steps, or "
-        'rule = "any" in [clock], close that.'
+        "An event is about one cell per step: the cell of the fix nearest to the middle of each "
+        f"{length}. A visit that is shorter than {span_words(policy.timeline.step)} may not count, "
+        'and is then not guarded. To guard it use shorter steps, or rule = "any" in [clock].'
     )
 
 
 def _not_guaranteed(policy: Policy) -> list[str]:
     found = []
     if not policy.calibrator.guaranteed:
-        found.append(
-            "Anything: this calibrator keeps no guarantee. What is learnt may be anything."
-        )
+        found.append("Anything: this calibrator keeps no guarantee. Releases may reveal anything.")
     for event in policy.events.values():
         guarantee = event.guarantee
         if guarantee.belief_cap is not None:
@@ -222,13 +219,11 @@ def _not_guaranteed(policy: Policy) -> list[str]:
             f"{ANY_PRIOR} could have learnt."
         )
     found += [
-        "Events that are not named here: each is as well or as badly hidden as the mechanism hides "
-        "it.",
-        "An adversary who knows better how this user moves than the mobility model does: the "
-        "guarantee is against those who know the model, not against those who know more.",
+        "Events that are not named here: the mechanism may hide them, but nothing bounds how well.",
+        "An adversary with a better model of how this user moves than the models of the policy.",
         *uncovered_combinations(policy),
         "What else the application sees: network addresses, names, the times at which it is used.",
-        "Whether a fix was missing: silence is taken to be independent of where the user was.",
+        "Whether a fix was missing: silence is assumed to be independent of where the user was.",
     ]
     return found
 

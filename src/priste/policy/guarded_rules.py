@@ -1,4 +1,4 @@
-"""What a policy guards: events, events guarded together, secrets; once, or in every day or week."""
+"""What a policy guards: events, events guarded together, and secrets; once, or each day or week."""
 
 from __future__ import annotations
 

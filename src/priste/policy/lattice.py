@@ -1,4 +1,4 @@
-"""The public lattice: cells that do not depend on whose map they are on.
+"""The public lattice: cells that do not depend on the person of a map.
 
 The earth is divided into zones, each with an origin. A lattice counts cells of a given size in km
 east and north from the origin of its zone, in the plane that :class:`~priste.maps.Grid` draws

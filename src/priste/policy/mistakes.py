@@ -1,4 +1,4 @@
-"""Collecting every mistake of a policy, each with its line, its rule and a suggestion."""
+"""Collect every mistake of a policy, each with its line, its rule and a suggestion."""
 
 from __future__ import annotations
 
@@ -68,8 +68,9 @@ class Mistakes:
             else:
                 message = fault["msg"].removeprefix("Value error, ")
                 value = fault.get("input")
-                shown = f"; got {value!r:.60}" if values and not isinstance(value, Mapping) else ""
-                self.add(path, f"{message[:1].lower()}{message[1:]}{shown}")
+                repeated = not values or isinstance(value, Mapping) or " Got " in message
+                shown = "" if repeated else f"; got {value!r:.60}"
+                self.add(path, f"{message[:1].lower()}{message[1:].rstrip('.')}{shown}")
 
     def error(self) -> PolicyError:
         """Return the error that lists everything, in the order of the file."""

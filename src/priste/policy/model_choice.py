@@ -47,7 +47,7 @@ from priste.traces.fingerprints import fingerprints
 Cycle = Literal["day", "week"]
 
 FEWEST_OWN_MOVES = 50
-"""With fewer known moves than this somebody's own days make no model: half a day of steps of 15
+"""A person's own days make a model from this many known moves on: half a day of steps of 15
 minutes."""
 
 VARIANTS: dict[FamilyMember | None, str] = {
@@ -137,7 +137,7 @@ class Fitting:
 class HomePlace:
     """A region where the user of a model sleeps, and its share of the nights.
 
-    It has no ``cells`` as long as nobody has said where it is.
+    It has no ``cells`` while the place of the person is not known.
     """
 
     region: str
@@ -147,10 +147,10 @@ class HomePlace:
 
 @dataclass(frozen=True)
 class Home:
-    """Where the user of a model is known to live, how it draws them, and the model without that.
+    """The places where a person sleeps, the habits, and the model without a home.
 
-    Of somebody who lives nowhere that is known, in no cells, it is the model. ``learnt`` says that
-    the habits are those of the people on whom the model was fitted.
+    For a person whose places are not known (no ``cells``) the model without a home counts.
+    ``learnt`` says that the habits are those of the people on whom the model was fitted.
     """
 
     places: tuple[HomePlace, ...]
@@ -160,7 +160,7 @@ class Home:
     roaming: MarkovModel
 
     def model(self) -> MarkovModel:
-        """Return the model of who lives there."""
+        """Return the model of a person who lives there."""
         homes = [(place.cells, place.share) for place in self.places if place.cells]
         if not homes:
             return self.roaming
@@ -200,7 +200,7 @@ class ChosenModel:
         return self.made if isinstance(self.made, Fitting) else None
 
     def relatives(self) -> dict[FamilyMember, MarkovModel]:
-        """Return the models that one may well doubt this one in favour of."""
+        """Return the models that may describe people better than this one."""
         found: dict[FamilyMember, MarkovModel] = {}
         if self.made is not None:
             found = {member: self.made.relative(member).model() for member in self.made.doubts}
@@ -212,8 +212,8 @@ class ChosenModel:
     def without(self, sources: frozenset[str]) -> ChosenModel:
         """Return the model for somebody with these days: one that was not fitted on them.
 
-        A model fitted on the very days it guards makes budgets, and so the releases, depend on the
-        truth in a way that no check covers.
+        A model that is fitted on the days it guards makes the releases depend on the truth in a way
+        that no check covers.
         """
         origin = self.model.origin
         if origin is None or not origin.knows(sources):
@@ -269,7 +269,7 @@ def chosen_models(
 def roaming_models(
     section: MobilitySection, ground: Ground, folder: Path
 ) -> tuple[ChosenModel, ...]:
-    """Return the models of a section as of people who roam: :func:`at_home_of` draws them home."""
+    """Return the models of a section without a home; :func:`at_home_of` adds the home."""
     grid, timeline = ground.grid, ground.timeline
     family = [member for member in section.members if member not in ("own", "roaming")]
     own: Fitting | Spreading | StayingOrGoing
@@ -321,7 +321,7 @@ def at_home_of(
     regions: Mapping[str, Collection[int]],
     timeline: Timeline,
 ) -> tuple[ChosenModel, ...]:
-    """Return the models of a section, drawn to its ``home`` if it names one."""
+    """Return the models of a section, with its ``home`` if it names one."""
     if section.home is None:
         return tuple(roaming)
     for name in section.homes:
@@ -349,10 +349,10 @@ def at_home_of(
 
 
 def own_days(population: ChosenModel, trace: Trace, ground: Ground) -> ChosenModel | None:
-    """Return the model of somebody's own days, which leans on a model of others.
+    """Return the model of a person's own days, shrunk towards a model of others.
 
     ``trace`` holds no guarded time and no step that is released. None where fewer than
-    ``FEWEST_OWN_MOVES`` moves are known, or the population's model is of no kind to lean on.
+    ``FEWEST_OWN_MOVES`` moves are known, or if the population's model cannot serve for that.
     """
     model, timeline = population.model, ground.timeline
     if model.order != 1 or model.period is None:
@@ -422,8 +422,8 @@ def on_clock(model: MarkovModel, timeline: Timeline, what: str) -> MarkovModel:
 
 
 FEWEST_MOVES = 6
-"""A model is not fitted on fewer moves than that. It does not depend on how much was left out: that
-would tell about the guarded time."""
+"""A model is not fitted on fewer moves than that. It does not depend on how much was left out,
+which would reveal something about the guarded time."""
 
 
 def without_windows(traces: Iterable[Trace], windows: Windows) -> Iterator[Trace]:
@@ -432,7 +432,7 @@ def without_windows(traces: Iterable[Trace], windows: Windows) -> Iterator[Trace
 
 
 def check_enough(people: Sequence[PersonCells]) -> None:
-    """Refuse to fit a model on next to nothing, with the ways out."""
+    """Refuse to fit a model on too few moves, and name the remedies."""
     moves = sum(None not in pair for person in people for pair in pairwise(person.cells))
     if moves < FEWEST_MOVES:
         raise InvalidParameter(
@@ -502,7 +502,7 @@ def fitted_model(
 def chosen_memory(
     grid: Grid, timeline: Timeline, people: Sequence[PersonCells], memory: Memory
 ) -> PopulationChoice:
-    """Return how much of the clock to know and how much to borrow, judged on people left out.
+    """Return the memory and the strengths of shrinkage that predict left-out people best.
 
     The people's cells begin where a week of the timeline does. "auto" compares every memory that
     the step allows, and the plain fit; any other is taken as it is said.

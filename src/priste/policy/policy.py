@@ -1,4 +1,4 @@
-"""The policy: what a person wrote in one TOML file, as the objects that carry it out."""
+"""The policy: one TOML file as the objects that carry it out."""
 
 from __future__ import annotations
 
@@ -149,7 +149,8 @@ class Policy:
 
     @property
     def family(self) -> Family:
-        """What the adversary knows of the models: which "each" is theirs, or not which holds."""
+        """Whether the adversary holds one of the models ("each"), or is unsure which holds
+        ("joint")."""
         asked = {section.family_mode for section in self.document.mobility}
         return "joint" if "joint" in asked else "each"
 
@@ -165,7 +166,7 @@ class Policy:
 
     @property
     def models(self) -> tuple[MarkovModel, ...]:
-        """How people move: what the adversary is taken to know."""
+        """How people move, which the adversary is assumed to know."""
         return tuple(chosen.model for chosen in self.chosen_models)
 
     @property
@@ -187,7 +188,7 @@ class Policy:
 
     @property
     def own_regions(self) -> tuple[str, ...]:
-        """The regions of personal places, which are nowhere until it is said where."""
+        """The regions of personal places, which have no cells until they are stated."""
         return tuple(name for name, region in self.regions.items() if not region.cells)
 
     @property
@@ -197,7 +198,8 @@ class Policy:
 
     @cached_property
     def population(self) -> NDArray[np.float64]:
-        """(m,) where people are taken to be: as the policy states, or as the first model does."""
+        """(m,) the distribution of people at the first step: the policy's, or that of the first
+        model."""
         shares = self.adversary_choice.shares
         return self.model.stationary() if shares is None else shares
 
@@ -330,19 +332,20 @@ class Policy:
         return Ground(self.grid, self.timeline, self.rule, self.outside, self.windows)
 
     def _fingerprints(self, trace: Trace) -> frozenset[str]:
-        """Return what a model knows a person by: of all of the trace, and without guarded time."""
+        """Return the fingerprints of a person: of the whole trace, and without guarded time."""
         rest = self.windows.outside(trace)
         return fingerprints(trace) | (fingerprints(rest) if rest is not None else frozenset())
 
     def for_each_fitted(self) -> Iterator[Policy]:
         """Yield the policy of every person on whom its own models are fitted, one after the other.
 
-        Whose stream a ledger is can be found out with these by somebody who has no trace of them.
+        Public people have none: they are never released. With these policies, the person of a
+        ledger can be found without a trace.
         """
         people = {
             person.sources
             for chosen in self.chosen_models
-            if chosen.fitting is not None
+            if chosen.fitting is not None and not chosen.fitting.public
             for person in chosen.fitting.people
         }
         if len(people) > 1:  # nobody is guarded by a model of nobody
@@ -389,7 +392,7 @@ class Policy:
         them is released whole where the trace has fixes before and after it, and otherwise not
         at all; since a release in guarded hours does not depend on the cell, that is cell 0. The
         other cells follow from the rest of the trace. A stream ends with its last fix outside
-        guarded hours, so that it can go on when there are more. ``also`` are further steps of
+        guarded hours, so that it can continue when there are more. ``also`` are further steps of
         guarded hours: those of events of earlier policies that the stream still guards.
 
         Raises PolicyError as :meth:`cells` does.

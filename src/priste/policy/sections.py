@@ -172,7 +172,7 @@ class MobilitySection(Section):
 
     @property
     def members(self) -> tuple[FamilyMember, ...]:
-        """The models that are guarded beside the section's own; all of them where it knows a home.
+        """The models that are guarded next to the section's own; all of them where it knows a home.
 
         "own" is guarded of a person who has days before the clock.
         """

@@ -1,4 +1,4 @@
-"""Where in a TOML text a key stands, so that an error can point at its line."""
+"""The line of each key of a TOML text, for errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The town that does not exist, in a folder: what its demonstrations begin with."""
+"""The made-up town, in a folder: traces and policy of the demonstrations."""
 
 from __future__ import annotations
 

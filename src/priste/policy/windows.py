@@ -1,8 +1,8 @@
 """Guarded windows: the time that events speak of.
 
 What a policy is made of (map, step, places, habits, fitted models) must not depend on what happened
-in its guarded windows, because everybody sees releases that follow from it. So whatever is computed
-from traces that may be released reads them without these windows.
+in its guarded windows, because the releases follow from it. So whatever is computed from traces
+that may be released reads them without these windows.
 """
 
 from __future__ import annotations

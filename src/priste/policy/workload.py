@@ -1,4 +1,4 @@
-"""How large a policy is: what it takes before it starts, and what is refused."""
+"""How much work a policy is: what is stated before it starts, and what is refused."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DENSE_CELLS, LAW_CELLS = 400, 400
 
 LONG = 600.0
 LARGE = 2e9
-"""Seconds and bytes from which on it is said before it starts."""
+"""From this many seconds or bytes on, the work is stated before it starts."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def seconds_of_a_release(cells: int) -> float:
 
 
 def check_map(grid: Grid, *, few_rows: bool = False) -> None:
-    """Refuse a map that no machine could carry, with the cell size that would do.
+    """Refuse a map that is too large for a machine, and name a cell size that works.
 
     ``few_rows`` says that the adversary knows the population, so that nothing is cells by cells.
     """

@@ -15,6 +15,8 @@ likelihood that comes with a relative error of its own brings that as a third. T
         = (1 + N u / (1 - N u)) * prod(1 + row_sum_error) * (1 + EMISSION_ROW_SUM_ERROR)**releases
           / prod(1 - likelihood_error)
 
+This is Theorem 13 of docs/explanation/proofs.md.
+
 Beliefs: Pr(EVENT | o) <= p under a prior w means w·b <= c w·d with c = p / (1 - p): linear in w, so
 every mixture of rows keeps it iff every row does (Theorem 6 of docs/explanation/proofs.md). With
 |x̂ - x| <= γ x + δ,

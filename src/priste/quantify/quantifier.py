@@ -110,9 +110,6 @@ CHUNK_ENTRIES = 160_000
 On a map of 2,500 cells, pieces four times as large were no faster.
 """
 
-CHUNK_COLUMNS = 100
-"""How many candidate columns are weighed at once. On a map of 400 cells, all 400 took longer."""
-
 
 class Quantifier(Showable):
     """Quantify what releases say about an event, under a mobility model and against an adversary.
@@ -501,7 +498,7 @@ class Quantifier(Showable):
         columns = checked_candidates(likelihoods, self._cells)
         guarantee = as_guarantee(epsilon)
         count = columns.shape[1]
-        width = min(CHUNK_COLUMNS, max(1, CHUNK_ENTRIES // self._cells))
+        width = max(1, CHUNK_ENTRIES // self._cells)
         # no columns at all are refused
         parts = (columns[:, first : first + width] for first in range(0, max(count, 1), width))
         verdicts = [self._judge.passes(self._candidate_joint(part), guarantee) for part in parts]

@@ -80,6 +80,22 @@ def entries_of(bands: Sequence[Band]) -> tuple[Floats, Integers]:
     Per entry the largest summand has a mantissa in [0.5, 1), so what a smaller one loses
     below 2**-1074 is far below one rounding of the sum.
     """
+    shape = bands[0].values.shape
+    if bands[0].values.size <= 2 * ENTRIES_AT_ONCE:
+        return _entries_at_once(bands)
+    mantissa, exponent = np.empty(shape), np.empty(shape, dtype=np.int64)
+    lines = [(band.values.reshape(shape[0], -1), band.exponent) for band in bands]
+    for row, found in enumerate(
+        zip(mantissa.reshape(shape[0], -1), exponent.reshape(shape[0], -1), strict=True)
+    ):
+        for start in range(0, len(found[0]), ENTRIES_AT_ONCE):
+            here = slice(start, start + ENTRIES_AT_ONCE)
+            piece = [Band(line[row : row + 1, here], power[row : row + 1]) for line, power in lines]
+            found[0][here], found[1][here] = (part[0] for part in _entries_at_once(piece))
+    return mantissa, exponent
+
+
+def _entries_at_once(bands: Sequence[Band]) -> tuple[Floats, Integers]:
     parts: list[tuple[Floats, Integers]] = []
     for band in bands:
         mantissa, binary = np.frexp(band.values)
@@ -114,6 +130,11 @@ def cut(mantissa: Floats, exponent: Integers) -> tuple[Band, ...]:
     if not pieces:
         pieces.append(Band(np.zeros(mantissa.shape), row_top))
     return tuple(pieces)
+
+
+ENTRIES_AT_ONCE = 2**15
+"""Numbers whose mantissas and exponents are handled at once, so that they stay in the cache: all of
+a map of 40,000 cells took three times as long."""
 
 
 class SparseBand:

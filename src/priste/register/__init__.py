@@ -1,4 +1,4 @@
-"""One stream per person: who was released before, what was released, and how it goes on."""
+"""One stream per person: who was released before, what was released, and how it continues."""
 
 from priste.register.continued import ContinuedStreams, guarded_by, settled
 from priste.register.kept_streams import KeptStream

@@ -1,9 +1,9 @@
-"""A person's stream goes on under a policy: the past counts, and what was guaranteed stays so.
+"""A person's stream continues under a policy: the past counts, and what was guaranteed stays so.
 
 The releases of an earlier run, silence since, and the releases to come are one stream. It is
-guarded for the events of the policy, and for those of earlier policies about which later releases
-could still tell too much. The first step stays that of the earliest run, and the adversary's prior
-is about that step.
+guarded for the events of the policy, and for events of earlier policies about which later releases
+could still reveal too much. The first step stays that of the earliest run, and the adversary's
+prior is about that step.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ themselves, there are as many policies as people."""
 
 
 class CannotGoOn(StateError):
-    """A stream cannot go on under a policy; ``reason`` says why, without a full stop."""
+    """A stream cannot continue under a policy; ``reason`` says why, without a full stop."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"The stream cannot go on under this policy: {reason}.")
@@ -41,7 +41,7 @@ class CannotGoOn(StateError):
 
 
 class ContinuedStreams:
-    """Streams that go on. People under the same terms share what follows from the terms only."""
+    """Streams that continue. People under the same terms share what follows from the terms only."""
 
     def __init__(self) -> None:
         self._begun: dict[tuple[Policy, int], Policy] = {}
@@ -60,8 +60,8 @@ class ContinuedStreams:
 
         Under the terms that the stream was kept with, the numbers measured then are taken in.
         Otherwise all releases are counted anew, under the terms of this policy. Raises CannotGoOn
-        for another map or clock, and ReleaseRefused where what was released before tells more
-        than is guaranteed now.
+        for another map or clock, and ReleaseRefused if the earlier releases reveal more than is
+        guaranteed now.
         """
         before = step_of_clock(policy, kept)
         begun = self._policy(policy, before)
@@ -136,7 +136,7 @@ def step_of_clock(policy: Policy, kept: KeptStream) -> int:
 def guarded_by(kept: KeptStream, policy: Policy) -> frozenset[int]:
     """Return the guarded hours of a stream as steps of the clock of a policy.
 
-    None where the steps of both do not fall together: the stream cannot go on then.
+    None where the steps of both do not fall together: the stream cannot continue then.
     """
     before = kept.step_of(policy.timeline.time_of(0))
     if before is None or kept.step != policy.timeline.step:
@@ -192,13 +192,13 @@ def _same(guarded: PolicyEvent | None, wanted: PolicyEvent) -> bool:
 
 
 def settled(protector: Protector) -> set[str]:
-    """Return the events about which nothing that is still to come could reveal too much.
+    """Return the events about which no later release could reveal too much.
 
-    An event is settled when its guarded hours are over and, whatever the next cell, telling
-    that cell exactly would keep what is guaranteed about it. In a first-order model all later
-    cells depend on the past only through that one, and a release only on the cell of its step:
-    so every further stream of releases is a mixture of such disclosures, and its ratio lies
-    between theirs. Doubt counts as not settled.
+    An event is settled when its guarded hours are over and, whatever the next cell, releasing that
+    cell exactly would keep the guarantee about it. In a first-order model all later cells depend on
+    the past only through that one, and a release only on the cell of its step: so every further
+    stream of releases is a mixture of such disclosures, and its ratio lies between theirs. Doubt
+    counts as not settled.
     """
     state = protector.state
     terms = state.terms

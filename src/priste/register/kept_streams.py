@@ -1,8 +1,8 @@
-"""A person's stream as it is kept: what was released at each step, on which clock, under what.
+"""A person's stream as it is kept: its releases, its clock and its terms.
 
-Doors keep the streams of many people in one place, and this form holds all that a later run needs
-to go on: the events that are guarded with their guarantees, digests of the map and of the other
-terms, and every release with its likelihood. It holds no true location.
+This form holds all that a later run needs to continue a stream: the events that are guarded with
+their guarantees, digests of the map and of the other terms, and every release with its likelihood.
+It holds no true location.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class KeptStream:
 
     ``start`` is when step 0 begins. ``before`` is the step of the stream at which the clock of the
     policy begins that the stream was last released under, and ``steps`` is how many steps of that
-    clock it covers. A stream that goes on under a later clock keeps its first step, so ``before``
+    clock it covers. A stream that continues under a later clock keeps its first step, so ``before``
     grows; it is negative where the clock of the policy begins before the stream does. ``inherited``
     are steps of the guarded hours of earlier policies, in which no later trace is read.
     """
@@ -164,7 +164,7 @@ class KeptStream:
         return [(record.get("output"), record.get("digest")) for record in self.records]
 
     def begins(self, other: KeptStream) -> bool:
-        """Return whether another stream goes on from this one, or is this one."""
+        """Return whether another stream continues this one, or is this one."""
         told = self.told
         same_clock = (self.start, self.step) == (other.start, other.step)
         return same_clock and other.told[: len(told)] == told
@@ -196,7 +196,7 @@ class KeptStream:
     def ledger(self, names: Sequence[str], guarantees: Sequence[Guarantee], against: str) -> Ledger:
         """Return the ledger of the steps of the policy's clock, about the events of these names.
 
-        What the stream guards beside them are events of earlier runs.
+        What the stream guards next to them are events of earlier runs.
         """
         guarded = [str(entry["name"]) for entry in self.guarded]
         asked = [guarded.index(name) for name in names]

@@ -1,8 +1,8 @@
-"""Recognising what was released before, without keeping where a person was.
+"""Recognise what was released before, without keeping where a person was.
 
 Digests of true locations could be guessed by trying places, so they are keyed: the key lies in the
 user's state folder (``PRISTE_STATE``, else ``XDG_STATE_HOME``/priste, else ~/.local/state/priste),
-never beside a result. An attacker with a workspace or the register but without the key learns
+never next to a result. An attacker with a workspace or the register but without the key learns
 nothing.
 """
 
@@ -29,11 +29,11 @@ RELEASED = "released"
 """The folder of the register in that of the user's state."""
 
 ME = "me"
-"""Whose a trace without a name is: the person of ``priste live`` unless another is named."""
+"""The person of a trace without a name, and of ``priste live`` unless another is named."""
 
 _SECOND = 1_000_000
 _METRE = 10**5
-"""Fixes count as the same to the second and to about a metre: what survives a change of format."""
+"""Fixes are equal within the same second and about a metre, which a change of format preserves."""
 
 _HEX_DIGITS = 32
 

@@ -1,4 +1,4 @@
-"""The register: whose fixes were released before, under what, and where to.
+"""The register: whose fixes were released before, under which policy, and into which folder.
 
 All releases about a person are one stream. The same fixes protected twice are two draws for one
 step, and two streams about one person together reveal more than each. So every run looks up, before
@@ -161,7 +161,7 @@ class RegisterTransaction:
         return bool(matches) and matches >= SAME_SHARE * min(asked, registered)
 
     def add(self, policy: str, place: str, people: Iterable[Person]) -> None:
-        """Write down that streams about people are begun, or go on."""
+        """Write down that streams about people are begun, or continue."""
         (turn,) = self._connection.execute(
             "SELECT coalesce(max(turn), 0) + 1 FROM streams"
         ).fetchone()

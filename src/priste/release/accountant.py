@@ -296,6 +296,11 @@ class AccountantState:
             for operator in quantifier.candidate_operators():
                 yield EventOperator(number, operator)
 
+    @property
+    def rows(self) -> int:
+        """The largest number of rows that an adversary has about an event."""
+        return max(quantifier.rows for quantifier in self._quantifiers)
+
     def check_horizon(self, step: int) -> None:
         """Raise InvalidParameter if a model has no transition up to this step."""
         last = self.terms.last_step

@@ -2,10 +2,10 @@
 
 For an event with a pad, the guarded hours are the steps that its formula can tell cells apart at,
 and ``pad`` steps before and after each of them. There the best public guess is released, whatever
-the user does. So two trajectories that differ only in guarded hours give releases of one and the
-same distribution, for every mobility model and every prior: no assumption is needed. What the
-hours around them reveal through correlation is left to the check of the release tables.
-This is Theorem 9 of docs/explanation/proofs.md.
+the user does: an uninformative release (Theorem 3 of docs/explanation/proofs.md). So two
+trajectories that differ only in guarded hours give releases of one and the same distribution, for
+every mobility model and every prior (Theorem 9). What the hours around them reveal through
+correlation is left to the check of the release tables.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a person looks at: the HTML report and its figures."""
+"""The HTML report and its figures."""
 
 from priste.report.assembly import stream_report, uncalibrated_releases
 from priste.report.figures import save_figures

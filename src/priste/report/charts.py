@@ -57,7 +57,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Chart:
-    """What is needed to draw a chart; ``words`` says it to those who cannot see it."""
+    """What is needed to draw a chart; ``words`` describes it for people who cannot see it."""
 
     title: str
     words: str

@@ -99,7 +99,9 @@ def bars_figure(groups: Sequence[BarGroup], note: str) -> Figure:
 
     kinds = list(dict.fromkeys(bar.name for group in groups for bar in group.bars))
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(8.6, 1.2 + 0.3 * len(groups)), layout="constrained")
+        longest = max(len(group.name) for group in groups)
+        size = 7.6 + 0.07 * longest, 1.2 + 0.3 * len(groups)
+        figure = Figure(figsize=size, layout="constrained")
         drawn = figure.subplots(1, len(kinds), sharey=True, squeeze=False)[0]
         for axes, kind in zip(drawn, kinds, strict=True):
             for place, group in enumerate(groups):

@@ -25,7 +25,7 @@ SHADES = 5
 """How many shades tell counts apart."""
 
 MARGIN = 1.5
-"""How many cells are shown around everything that is to be seen."""
+"""How many cells are shown around everything else."""
 
 FEWEST_CELLS = 8
 """The part shown is at least this many cells wide and high, where the map is."""
@@ -176,7 +176,7 @@ class MapDrawing:
     def shaded(self, weights: Floats, style: str) -> tuple[Layer, ...]:
         """Return weights in shades; the darkest is the largest, and 0 is not drawn.
 
-        Shades follow the square root, or the place where somebody sleeps would be all one sees.
+        Shades follow the square root; otherwise the home would hide all other cells.
         """
         top = float(weights.max(initial=0.0))
         if top <= 0:
@@ -236,7 +236,7 @@ class MapDrawing:
         return tuple(parts)
 
     def _labels(self) -> tuple[Label, ...]:
-        """Place each region's name above it, below or beside; where all is taken, nowhere."""
+        """Place each region's name above it, below or beside it; where all is taken, nowhere."""
         rows, columns = self._window
         tall = len(rows) / len(columns)  # a panel's height in widths
         line = LINE_SHARE / tall

@@ -1,4 +1,4 @@
-"""The HTML report: one self-contained file that asks nothing of the network."""
+"""The HTML report: one self-contained file without network requests."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def write_html(
     summary: RunSummary | None = None,
     overwrite: bool = False,
 ) -> Path:
-    """Write the page of :func:`render`, private and whole or not at all, and return its path.
+    """Write the page of :func:`render`, private and complete or not at all, and return its path.
 
     Raises OutputExists if there is something at the path and ``overwrite`` is not asked for.
     """

@@ -75,7 +75,7 @@ class EventCard:
 
 
 def stream_map(report: StreamReport) -> MapView:
-    """Return the map: what was released and, if the report has it, the truth beside it."""
+    """Return the map: what was released and, if the report has it, the truth next to it."""
     seen = {cell for cell in report.released if cell is not None}
     if report.truth is not None:
         seen |= {cell for cell in report.truth if cell is not None}

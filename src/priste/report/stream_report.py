@@ -91,7 +91,7 @@ class StreamReport:
     the guarantee is against. ``usefulness`` and its ``strip`` of days are there when the truth was
     at hand, and so is ``population`` (m,), where people are: it may be made from traces of others.
     ``own_places`` says that ``regions`` are the user's own, which reveals as much as where they
-    were. ``continued`` says that the stream goes on
+    were. ``continued`` says that the stream continues
     from releases of earlier runs.
     """
 

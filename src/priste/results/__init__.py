@@ -20,6 +20,7 @@ from priste.results.policy_audits import (
     audit_ledgers,
     audit_traces,
     judged_against,
+    policies_of_ledgers,
 )
 from priste.results.run_summary import RunSummary, RunTotals, UserSummary, summarise_run
 from priste.results.true_steps import TrueSteps, true_steps
@@ -75,6 +76,7 @@ __all__ = [
     "other_adversaries",
     "percent",
     "person_errors",
+    "policies_of_ledgers",
     "policy_of_ledger",
     "released_cells",
     "summarise_run",

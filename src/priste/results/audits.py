@@ -29,7 +29,7 @@ SAME_LEAKAGE = 1e-6
 """How far a ledger's leakage may lie from the one computed here before it is called foreign."""
 
 TELLING = 1e-5
-"""A leakage that differs between models; before it, all of them agree that little was revealed."""
+"""From this leakage on, models differ. Below it, all of them agree that little was revealed."""
 
 OnEvent = Callable[[int, int], None]
 
@@ -110,9 +110,9 @@ def _column(
 def policy_of_ledger(policy: Policy, releases: Ledger) -> Policy:
     """Return the policy under which a stream was made: without the person, if they were left out.
 
-    A person on whom the policy's model is fitted is guarded by the model of the others. Which of
-    them it was, the ledger's own leakages tell. If they tell of none, that is the policy as it
-    is: then :func:`audit_releases` says what does not fit.
+    A person on whom the policy's model is fitted is guarded by the model of the others. The
+    ledger's own leakages show which of them it was. If they fit none, the policy itself is
+    returned, and :func:`audit_releases` says what does not fit.
     """
     if all(chosen.fitting is None for chosen in policy.chosen_models):
         return policy
@@ -208,7 +208,7 @@ def audit_releases(
 
 
 def _since(step: int, audit: EventAudit) -> EventAudit:
-    """Return what an audit says from a step on."""
+    """Return the part of an audit from a step on."""
     series = ("leakage", "belief", "any_movement", "for_event", "against_event", "highest_belief")
     cut = {name: getattr(audit, name)[step:] for name in (*series, "any_prior")}
     return replace(audit, **cut) if step else audit
@@ -301,7 +301,7 @@ class AnyPriorLeakage:
     complete: bool = True
 
     def words(self, name: str) -> str:
-        """Say it for one event."""
+        """Return the leakage about one event in words."""
         return ("" if self.complete else "≥ ") + odds(self.leakage[name])
 
 
@@ -349,7 +349,7 @@ def audit_cells(
     *,
     budget: float | None = None,
 ) -> dict[str, EventAudit]:
-    """State what released cells, None for silence, say about each event under a stated model.
+    """Return what released cells, None for silence, reveal about each event under a stated model.
 
     The emission model: each cell is an output of the policy's mechanism at ``budget``, its own
     unless given, drawn independently given the true cells. If the releases were made in

@@ -1,4 +1,4 @@
-"""How useful releases are: the truth beside what was released, in the measures of the field."""
+"""How useful releases are: the truth next to what was released, in the measures of the field."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Measures:
 
 @dataclass(frozen=True)
 class Evaluation(Showable, Tabular):
-    """How useful releases are, always beside releasing one constant point.
+    """How useful releases are, always next to releasing one constant point.
 
     ``constant`` is the centre of the cell that is best for this very truth. ``uncalibrated`` is
     what the mechanism without a calibrator put out, if that was given. ``coverage`` is the share of
@@ -185,7 +185,7 @@ def evaluate(
     Frames of true and released locations, as :func:`priste.protect` takes and returns them, are
     traces of those who are in both; ``columns`` and ``zone`` say how they are read. With a
     ``policy``, traces and frames are measured as ``priste evaluate`` does: on its map and clock,
-    near its events, beside one draw of its mechanism without a calibrator (by ``seed``).
+    near its events, next to one draw of its mechanism without a calibrator (by ``seed``).
 
     >>> grid = Grid(rows=1, columns=4, cell_size=1.0)
     >>> found = evaluate([0, 0, 3, None], [0, 1, 3, 3], grid=grid)
@@ -393,7 +393,7 @@ def _people(given: Any, grid: Grid, name: str) -> list[Path]:
 
 
 def _is_path(given: Any) -> bool:
-    """Tell one person's cells from several people: cells cannot be iterated over."""
+    """Return whether these are one person's cells, which cannot be iterated over."""
     return len(given) > 0 and not isinstance(given[0], Sequence | np.ndarray | StepCells)
 
 

@@ -1,7 +1,5 @@
-"""The same releases before adversaries with another model of movement: how much hangs on the model.
-
-Nothing is guaranteed about these. The adversary's priors are those of the policy's class, under the
-other model.
+"""The leakage of the same releases to adversaries with another mobility model. It is not
+guaranteed. The adversary's priors are those of the policy's class, under the other model.
 """
 
 from __future__ import annotations
@@ -62,7 +60,7 @@ def other_adversaries(
 
 
 def own_model(policy: Policy, truth: TrueSteps) -> MarkovModel | None:
-    """Return the model of somebody who has seen the person at every hour that no event speaks of.
+    """Return the model of an adversary who holds the person's own hours outside the events.
 
     None where there is no move, or where the policy's first model is of second order.
     """

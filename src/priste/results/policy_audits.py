@@ -198,15 +198,8 @@ def audit_ledgers(
     model. ``on_audited`` is called with how many streams are done, and of how many.
     """
     found: dict[str | None, Audits] = {}
-    own: dict[str | None, Policy] = {
-        user: policy if whose is None else whose(user) for user in ledgers
-    }
-    for trace in traces:
-        if trace.user in own:
-            since = begin_of_stream(own[trace.user], ledgers[trace.user])
-            own[trace.user] = own[trace.user].for_user(trace, since)
+    own = policies_of_ledgers(policy, ledgers, whose, traces)
     for number, (user, ledger) in enumerate(ledgers.items(), start=1):
-        own[user] = policy_of_ledger(own[user], ledger)
         found[user] = audit_releases(own[user], ledger)
         if on_audited is not None:
             on_audited(number, len(ledgers))
@@ -215,6 +208,21 @@ def audit_ledgers(
         PolicyAudit(policy, made, found, ours=True, own=own),
         lambda user: (own[user], columns_of_releases(own[user], ledgers[user])),
     )
+
+
+def policies_of_ledgers(
+    policy: Policy,
+    ledgers: Mapping[str | None, Ledger],
+    whose: PolicyOf | None = None,
+    traces: Iterable[Trace] = (),
+) -> dict[str | None, Policy]:
+    """Return the policy under which each stream was made; see :func:`audit_ledgers`."""
+    own = {user: policy if whose is None else whose(user) for user in ledgers}
+    for trace in traces:
+        if trace.user in own:
+            since = begin_of_stream(own[trace.user], ledgers[trace.user])
+            own[trace.user] = own[trace.user].for_user(trace, since)
+    return {user: policy_of_ledger(own[user], ledger) for user, ledger in ledgers.items()}
 
 
 def _with_other_models(

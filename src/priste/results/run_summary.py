@@ -1,4 +1,4 @@
-"""A run of many users: the errors of each and what was learnt, and all of them together.
+"""A run of many users: the errors and leakages of each, and of all together.
 
 Errors are made from true locations; a summary that holds any must not be published.
 """
@@ -80,7 +80,8 @@ class RunSummary:
         return max(shares, default=(0.0, "–"))
 
     def who_matters(self, most: int) -> list[str | None]:
-        """Return the users to tell about: those with the largest leakage, those who paid most.
+        """Return the users to show: those with the largest leakage and those with the largest
+        error.
 
         Half of them each, where distances are known; a user without a name is None.
         """
@@ -92,7 +93,7 @@ class RunSummary:
         return [user.user for user in (*chosen, *half)]
 
     def lines(self) -> tuple[str, ...]:
-        """Say where the price is paid, beside the uncalibrated mechanism; empty without the truth.
+        """Return the errors in words, next to the uncalibrated mechanism; empty without the truth.
 
         >>> way = Worth(290.0, 2000.0, 90.0, 0.9, 0.9)
         >>> noise = Worth(500.0, 480.0, 510.0, 0.4, 0.1)
@@ -130,7 +131,7 @@ class RunTotals:
         *,
         policy: Policy | None = None,
     ) -> None:
-        """Take one user in; ``policy`` is their own, where it is not that of all."""
+        """Add one user; ``policy`` is the user's own, if it is not that of all."""
         own = policy or self._policy
         released = released_cells(own, ledger)
         worth = None

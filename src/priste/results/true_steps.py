@@ -1,6 +1,6 @@
-"""Where a person was at each step of a clock, as far as a fix tells.
+"""The true position of a person at each step of a clock, if there is a fix.
 
-Everything here is a true location: it is never written beside the releases.
+Everything here is a true location: it is never written next to the releases.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ a fix on the map and a released point on it; time off the map is counted apart. 
 releasing are compared: with priste, the uncalibrated mechanism in expectation, and the constant
 point that is best for this very truth.
 
-Everything here is made from true locations, so whatever shows it must not be published.
+Everything here is made from true locations, so no page with these figures may be published.
 """
 
 from __future__ import annotations
@@ -329,7 +329,7 @@ class RunErrors:
         self.off_map = OffMap()
 
     def add(self, people: Iterable[PersonErrors], group: int | None = None) -> None:
-        """Count people in, as a group of their own or of the given number."""
+        """Add people, as a group of their own or of the given number."""
         number = len(self._groups) if group is None else group
         released = Sums.none()
         uncalibrated: Sums | None = Sums.none()
@@ -445,7 +445,7 @@ class Usefulness:
     off_map: OffMap = field(default_factory=OffMap)
 
     def sentence(self) -> str:
-        """Say where the price is paid; see :func:`price_sentence`."""
+        """Return the errors in a sentence; see :func:`price_sentence`."""
         return price_sentence(self.ways, self.cell_size, self.off_map)
 
 
@@ -469,7 +469,8 @@ def usefulness(policy: Policy, truth: TrueSteps, released: CellOfEachStep) -> Us
 def price_sentence(
     ways: Mapping[str, Worth], cell_size: float, off_map: OffMap | None = None
 ) -> str:
-    """Say where the price is paid: how many releases are accurate, and how far off the others are.
+    """Return the errors in a sentence: how many releases are accurate, and how far off the others
+    are.
 
     ``cell_size`` is in km. Say plainly where the constant point is no farther off near the events.
 
@@ -491,7 +492,9 @@ def price_sentence(
             f"{length(way.far)} off on average, near them {length(way.near)}; one constant "
             f"point would be {length(constant.far)} and {length(constant.near)} off."
         )
-    if way.near >= constant.near:
+    if way.everywhere >= constant.everywhere:
+        said += " A constant point would have done as well or better."
+    elif way.near >= constant.near:
         said += " Near the events a constant point would have done as well."
     return said + _after(off_map)
 

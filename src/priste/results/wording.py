@@ -1,4 +1,4 @@
-"""How numbers are said to people: one wording for each, wherever they are shown."""
+"""Numbers in words: one wording for each, in every report and command."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REST = 0.005
 """From what probability on a place is named, how many at most, and what is left unsaid."""
 
 LARGEST_SAID = math.log(1e6)
-"""Odds that can move farther than that are as good as any: the number says nothing more."""
+"""Above this factor the number is not stated, because it says nothing more."""
 
 
 def odds(leakage: float) -> str:
@@ -95,7 +95,7 @@ def degrees(value: float, positive: str, negative: str) -> str:
 
 
 def cell_words(cell: int, grid: Grid, regions: Mapping[str, Container[int]]) -> str:
-    """Name a cell: by the region that holds it, by its coordinates, or by its number.
+    """Return the name of a cell: its region, its coordinates, or its number.
 
     >>> grid = Grid.covering(46.0, 7.0, 46.05, 7.08, cell_size=1.0)
     >>> cell_words(3, grid, {}), cell_words(3, grid, {"home": [3]})
@@ -132,7 +132,7 @@ def heaviest(prior: Mapping[int, float]) -> dict[int, float]:
 
 
 def who_learns_most(audit: EventAudit, grid: Grid, regions: Mapping[str, Container[int]]) -> str:
-    """Say who learns most from releases: those who hold the worst prior.
+    """Return in words the prior that learns most from the releases.
 
     >>> grid = Grid(rows=2, columns=4, cell_size=1.0)
     >>> audit = EventAudit((0.4,), (0.1,), 0.1, {7: 0.75, 3: 0.25})

@@ -1,7 +1,7 @@
 """A map to draw under the cells, from a file of the user's own: GeoJSON or PMTiles.
 
 A PMTiles archive is read here, tile by tile; the page gets images, or for vector tiles the GeoJSON
-that they hold. Nothing is asked of any network.
+that they hold. No network is used.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class GeoJsonMap:
         return self._content
 
     def tile(self, zoom: int, column: int, row: int) -> None:
-        """Return nothing: all of it is in the file."""
+        """Return nothing: the file holds the whole map."""
 
 
 class PmtilesMap:
@@ -93,7 +93,7 @@ class PmtilesMap:
         return found if self._type == "MVT" else {**found, "media_type": _MEDIA[self._type]}
 
     def features(self) -> None:
-        """Return nothing: it comes in tiles."""
+        """Return nothing: the map is read in tiles."""
 
     def tile(self, zoom: int, column: int, row: int) -> tuple[bytes, str] | None:
         """Return the image of a tile, or the GeoJSON of a vector tile; None where there is none."""

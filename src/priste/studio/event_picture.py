@@ -1,7 +1,7 @@
-"""Events as a page draws them: the text of the event language, and the same as a tree.
+"""Events as the page draws them: as text of the event language, and as a tree.
 
-A text is read by the language's own parser. It is given numbers that stand for the names of regions
-and for the words of times, so that what comes back can be written in these names and words again.
+A text is read by the language's own parser. Names of regions and words of times are replaced by
+numbers first, so that the result can be written with these names and words again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the events of a setting say: text, tree, sentence, steps, and how likely they are."""
+"""The events of a setting: text, tree, sentence, steps, and probability."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PLACED = re.compile(r"The event cannot be read at character \d+\. ")
 
 
 def read_events(setting: Mapping[str, Any], files: Sequence[str]) -> dict[str, Any]:
-    """Return how each event and secret of a setting reads; a mistake leaves the others readable.
+    """Return every event and secret of a setting as read; a mistake does not affect the others.
 
     Only the map, the clock, the regions and the events matter: no model is asked.
     """
@@ -129,7 +129,7 @@ def _secret(
 
 
 def answers_of(guarded: Guarded) -> tuple[str, ...]:
-    """Return the answers that no release may tell apart; none for a plain event."""
+    """Return the answers that no release may distinguish; none for a plain event."""
     return guarded.answers if isinstance(guarded, Secret) else ()
 
 

@@ -1,4 +1,4 @@
-"""An event read back: a sentence that says when it happens, made from its tree."""
+"""An event as a sentence that says when it happens, made from its tree."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _how_often(every: str, span: int) -> str:
 
 
 def answers_sentence(answers: Sequence[str], every: str | None) -> str:
-    """Return which answers no release may tell apart.
+    """Return which answers no release may distinguish.
 
     >>> answers_sentence(["clinic only", "neither"], None)
     'No two of these 2 answers can be distinguished: clinic only; neither.'

@@ -32,12 +32,12 @@ class Releases(Protocol):
     """What this user has handed out before, by any command."""
 
     def past(self, trace: Trace, read: Callable[[], Policy]) -> bytes | None:
-        """Return the stream of a person that a run under a policy can go on from, None if none."""
+        """Return the stream of a person that a run under a policy can continue, None if none."""
 
     def claim(self, policy: Policy, trace: Trace, kept: bytes, *, again: bool) -> str | None:
         """Write down what is about to be exported, in one transaction with looking up.
 
-        Returns why ``kept`` does not go on from what was released about this person before, and
+        Returns why ``kept`` does not continue what was released about this person before, and
         then writes nothing unless ``again`` asks for a second stream.
         """
 
@@ -56,7 +56,7 @@ class HandedOut:
         self._register = register
 
     def past(self, trace: Trace, read: Callable[[], Policy]) -> bytes | None:
-        """Return the stream that a run of a person goes on from, None if it begins one."""
+        """Return the stream that a run of a person continues, None if it begins one."""
         return None if self._register is None else self._register.past(trace, read)
 
     def claim(self, run: str, made: RunMade, policy: Policy, *, again: bool) -> None:
@@ -87,7 +87,7 @@ class HandedOut:
 async def exported(what: str, made: RunMade, source: Source, report: str, fetch: Fetch) -> Response:
     """Return one file of a run, or all of them as an archive; ``fetch`` makes the long ones.
 
-    ``report`` is one of ``REPORTS``; the archive holds both that may be of use to others and not.
+    ``report`` is one of ``REPORTS``. The archive holds the report to share and the private one.
     """
     policy = made.order.text.encode("utf-8")
     released = f"{source.path.stem}.released{released_suffix(source.traces)}"

@@ -1,4 +1,4 @@
-"""A run, followed step by step: what is released, and what each release reveals, with and without.
+"""A run, step by step: what is released, and what each release reveals, with and without priste.
 
 The draws are those of ``priste protect`` under the same policy and seed.
 """
@@ -50,7 +50,7 @@ MOST_WORST = 8
 class RunOrder:
     """What a run is made from. ``trace`` is the truth: it is never printed.
 
-    ``past`` is the stream that the run goes on from, as the register keeps it.
+    ``past`` is the stream that the run continues, as the register keeps it.
     """
 
     folder: Path
@@ -86,7 +86,7 @@ def _past(order: RunOrder) -> KeptStream | None:
 
 
 def follow(policies: Policies, order: RunOrder, tell: Tell) -> tuple[dict[str, Any], RunMade]:
-    """Release a person's steps one by one, telling of each; return a summary and what was made."""
+    """Release a person's steps one by one and report each; return a summary and the results."""
     policy, past = own_policy(policies, order), _past(order)
     cells = policy.stream_cells(order.trace, () if past is None else guarded_by(past, policy))
     positions = true_steps(policy, order.trace, len(cells))
@@ -123,7 +123,7 @@ def follow(policies: Policies, order: RunOrder, tell: Tell) -> tuple[dict[str, A
 
 
 class _Side:
-    """One way of releasing: its stream, and what those believe who see it.
+    """One way of releasing: its stream, and what adversaries believe who see it.
 
     ``known`` are quantifiers before any release, one per event, of who knows the population.
     ``before`` is the step of the stream at which the clock of the policy begins.
@@ -306,7 +306,7 @@ def _ends(policy: Policy, guarded: _Side, made: RunMade) -> Iterator[dict[str, A
 
 
 def outsider_words(leakage: float) -> str:
-    """Say what adversaries learn that the guarantee does not cover."""
+    """Return in words what adversaries learn that the guarantee does not cover."""
     return (
         "Not guaranteed: with any belief about where you began, and the same model of movement, "
         f"odds moved {moved(leakage)}."

@@ -1,10 +1,10 @@
-"""Who may ask: this machine's own page, with the token that the command line printed.
+"""Access to the studio: only its own page, with the token that the command line printed.
 
 Three things are checked before anything is done. The name by which the server was called (``Host``)
-must be a name of this machine: a foreign name that was made to point here would let a foreign
-page read along (DNS rebinding). The page that asks (``Origin``, ``Sec-Fetch-Site``) must be this
-one. And a request for anything but the page's own files must know the token. It travels in a
-header and never in a cookie, which a browser would send to every port of this machine.
+must be a name of this machine: another host name that points here would let a foreign page read the
+answers (DNS rebinding). The page that asks (``Origin``, ``Sec-Fetch-Site``) must be this one. And a
+request for anything but the page's own files must know the token. It travels in a header and never
+in a cookie, which a browser would send to every port of this machine.
 """
 
 from __future__ import annotations

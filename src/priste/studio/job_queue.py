@@ -1,4 +1,4 @@
-"""Long work: jobs in processes of their own, what they have said so far, and their end.
+"""Jobs in processes of their own, their messages so far, and their results.
 
 Everything here runs in the server's event loop but the threads that wait for processes.
 """
@@ -22,7 +22,7 @@ from priste.studio.worker import perform
 from priste.workers import Said, Worker, preload
 
 MOST_WAITING = 12
-"""More jobs than that do not wait: the page is asked to come again."""
+"""The most jobs that wait; the page is asked to try again later."""
 
 GRACE = 2.0
 """Seconds in which a cancelled job may end by itself before its process is killed."""
@@ -34,7 +34,7 @@ ENDS = ("done", "failed", "cancelled")
 
 
 class Job:
-    """One job: all it has said, and what it came to. Messages are (event, JSON text)."""
+    """One job: all of its messages, and its result. Messages are (event, JSON text)."""
 
     def __init__(self, kind: str) -> None:
         self.id = secrets.token_urlsafe(12)
@@ -85,7 +85,7 @@ class Job:
 
 
 class _Slot:
-    """Room for one job: a worker process, and two threads that wait for it in our stead."""
+    """Room for one job: a worker process, and two threads that wait for it."""
 
     def __init__(self, jobs: Jobs) -> None:
         self.job: Job | None = None
@@ -175,7 +175,7 @@ class Jobs:
             free.begin(*self._waiting.popleft())
 
     def heard(self, slot: _Slot, said: Said, value: Any) -> None:
-        """Take in what a worker says: a message of its job, or what the job came to."""
+        """Take a message of a worker: one of its job, or the job's result."""
         job = slot.job
         if job is None:
             return
@@ -204,7 +204,7 @@ class Jobs:
         self._go_on()
 
     def cancel(self, job: Job) -> None:
-        """End a job: at its next step, or with its process when it takes longer than that."""
+        """End a job at its next step, or end its process if that takes too long."""
         if job.ended or job.unwanted or self._closed:
             return
         job.unwanted = True

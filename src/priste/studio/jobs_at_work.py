@@ -44,7 +44,7 @@ LONG_AGO = (1980, 1, 1, 0, 0, 0)
 """The time of every file in an archive, so that the same run gives the same bytes."""
 
 STEADY = 0.1
-"""A figure that two more streams changed by a larger share is not shown yet."""
+"""If two more streams change a figure by a larger share, it is not shown yet."""
 
 MOST_DRAWN = 200
 """How many cells of a worst prior are drawn."""
@@ -72,7 +72,7 @@ class ForecastOrder:
 
 
 def forecast(order: ForecastOrder, tell: Tell) -> Made:
-    """Say what a policy will cost in metres: soon from two streams, then from more."""
+    """Forecast what a policy will cost in metres: first from two streams, then from more."""
     tell("progress", {"words": "laying out the map and how people move"})
     policy = _policies_of(order.folder).policy(order.text)
 
@@ -127,11 +127,14 @@ def is_stable(cost: Cost, before: Cost | None) -> bool:
 
 
 def foretold_words(cost: Cost) -> str:
-    """Say how far off releases will be, how surely, and whether that beats one constant point."""
+    """Return the expected error in words, its range, and whether it is below that of a constant
+    point."""
     off = cost.released.all
     sure = f"in 80 of 100 cases between {length(off.low)} and {length(off.high)}"
     said = f"Expect a mean error of {length(off.value)}, {sure}."
-    if cost.constant_does:
+    if cost.constant_does == "everywhere":
+        return f"{said} This is no better than a constant point."
+    if cost.constant_does == "near":
         return f"{said} Near the secret this is no better than a constant point."
     return said
 
@@ -157,14 +160,14 @@ def run(order: RunOrder, tell: Tell) -> Made:
 
 @dataclass(frozen=True)
 class PriorOrder:
-    """A question about a run that was made: how it looks under one prior."""
+    """A question about a finished run: what it reveals under one prior."""
 
     made: RunMade
     prior: str | Mapping[int, float]
 
 
 def prior(order: PriorOrder, tell: Tell) -> Made:
-    """Say what a run reveals under a given prior, or under the worst of the adversary's."""
+    """Return what a run reveals under a given prior, or under the worst prior of the adversary."""
     policy = own_policy(_policies_of(order.made.order.folder), order.made.order)
     worst = order.prior == "worst"
     weights = None if worst else _weights(policy, order.prior)
@@ -232,7 +235,7 @@ def _prior_words(chosen: str | Mapping[int, float], policy: Policy) -> str:
 
 @dataclass(frozen=True)
 class ExportOrder:
-    """A wish for a file of a run that was made."""
+    """An order for a file of a finished run."""
 
     made: RunMade
     what: str

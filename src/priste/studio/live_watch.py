@@ -1,7 +1,7 @@
 """Watching a running ``priste live``: its released points, passed on from loopback to the page.
 
-The page itself may connect to nothing but the studio, so the studio asks. It asks this machine
-alone, and what comes back are releases: nothing of the truth is known to it.
+The page itself may connect to nothing but the studio, so the studio asks. It asks only this
+machine, and receives only releases, no true location.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from priste.studio.wire import Refused, text_of
 LOOPBACK = {"127.0.0.1": "127.0.0.1", "localhost": "127.0.0.1", "::1": "::1"}
 LONGEST_LINE = 65_536
 SILENCE = 45.0
-"""Seconds without a sign of life (one comes every 15) after which the service counts as gone."""
+"""Seconds without a message (one comes every 15) after which the service counts as gone."""
 
 RETRY = 3.0
 
@@ -68,7 +68,7 @@ class Watch:
         return cls(LOOPBACK[host], port, person, token)
 
     async def messages(self) -> AsyncIterator[bytes]:
-        """Yield server-sent events for the page, for ever: points as they come, losses in words."""
+        """Yield server-sent events for the page: points as they come, losses in words."""
         while True:
             try:
                 async for event, value in self._connection():

@@ -1,4 +1,4 @@
-"""What the page shows of what was opened: its map, clock, trace, and the setting to begin with."""
+"""What the page shows of an opened trace: map, clock, trace, and the first setting."""
 
 from __future__ import annotations
 

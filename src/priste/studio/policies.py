@@ -1,4 +1,4 @@
-"""Policies as they are tried out: many texts, few models, each made once."""
+"""The policies that a user tries: many texts, few models, each made once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading requests and answering them: bounded bodies, and nothing but words when it goes wrong."""
+"""Reading requests and answering them: bounded bodies, and errors in words."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 async def nowhere(request: Request, _: Exception) -> Response:
-    """Answer a request to an address that there is not."""
+    """Answer a request to an address that does not exist."""
     return Refused(404, "There is nothing at this address.").response()
 
 
 def answering(handler: Handler) -> Handler:
-    """Let nothing but words out of a handler: no traceback, and no text of unexpected errors."""
+    """Turn errors of a handler into words: no traceback, and no text of unexpected errors."""
 
     async def answered(request: Request) -> Response:
         try:
@@ -88,7 +88,7 @@ def prior_of(given: Any) -> str | dict[int, float]:
 
 
 async def outcome(job: Job, jobs: Jobs) -> dict[str, Any]:
-    """Wait for a job and return what it came to; Refused if it failed."""
+    """Wait for a job and return its result; Refused if it failed."""
     try:
         await job.finished()
     finally:

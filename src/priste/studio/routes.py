@@ -77,7 +77,7 @@ def leaflet_folder() -> Path:
 
 
 SHARED = ("report.html", "report to share")
-"""The page that may go where the released trace goes: it shows the releases."""
+"""The report that may be shared: it shows the releases only."""
 
 
 class Studio:
@@ -239,12 +239,12 @@ class Studio:
         return await self._take(self._session(request), self._open_town)
 
     def _open_town(self) -> Source:
-        """Return the town, which is built once and shared: nobody lives in it."""
+        """Return the town, which is made up, built once and shared."""
         with self._building:
             return open_town(self._town_folder, self._town_policies)
 
     def prepare(self) -> None:
-        """Build the town and its model before somebody asks for them, beside everything else."""
+        """Build the town and its model before somebody asks for them, next to everything else."""
 
         def build() -> None:
             with suppress(OSError, PristeError, Refused):  # the studio may be ending already

@@ -22,7 +22,7 @@ STOPS = (signal.SIGINT, signal.SIGTERM)
 
 
 class _Server(uvicorn.Server):
-    """A server whose end by Ctrl-C is its usual end: the signal is not raised again after it."""
+    """A server that Ctrl-C ends normally: the signal is not raised again."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -58,7 +58,7 @@ class Server:
         return f"http://{LOOPBACK}:{self.port}/#token={self.token}"
 
     def run(self, when_ready: Callable[[], None]) -> None:
-        """Serve until the process is asked to stop; then leave nothing behind."""
+        """Serve until the process is asked to stop; then remove all temporary files."""
         guard = Guard(self._studio.application(), self.port, self.token, self._studio.tile_host)
         config = uvicorn.Config(
             guard,

@@ -49,7 +49,7 @@ class Session:
         self._newest: dict[str, object] = {}
 
     async def newest(self, what: str, work: Callable[[], Answer]) -> Answer:
-        """Return what a piece of work comes to, done beside the server and one after the other.
+        """Return what a piece of work comes to, done next to the server and one after the other.
 
         Of questions of a kind that wait, only the newest is answered; others are Refused.
         """
@@ -93,7 +93,7 @@ class Session:
         return found
 
     def add_run(self, job: Job) -> None:
-        """Keep a run, and let go of the oldest if there are too many."""
+        """Keep a run, and drop the oldest if there are too many."""
         self.runs[job.id] = job
         while len(self.runs) > MOST_RUNS:
             _, oldest = self.runs.popitem(last=False)
@@ -102,7 +102,7 @@ class Session:
                 del self.exports[key]
 
     def cancel_all(self) -> None:
-        """End everything that is still going on."""
+        """End everything that is still continuing."""
         for job in [*self.runs.values(), *([self.forecast] if self.forecast else [])]:
             self.jobs.cancel(job)
 
@@ -144,7 +144,7 @@ class Sessions:
         return found
 
     def leave(self, number: str) -> None:
-        """End a session in a while, unless something is asked of it before."""
+        """End a session after a while, unless it is used before."""
         session = self.session(number)
         session.left = asyncio.get_running_loop().call_later(LINGER, self.end, number)
 

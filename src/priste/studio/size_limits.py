@@ -1,8 +1,7 @@
 """How large a map may be: for some adversaries every first cell counts, and cells by cells are
 many.
 
-Said before anything is computed, with what would do instead; a process that fills its memory
-tells the same minutes later.
+The page says so before anything is computed, with a size that works.
 """
 
 from __future__ import annotations

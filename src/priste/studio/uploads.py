@@ -1,4 +1,4 @@
-"""Uploads: bounded, written to a private folder under names that can only be names."""
+"""Uploads: bounded, and written to a private folder under safe names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from starlette.requests import Request
 from priste.studio.wire import Refused
 
 LARGEST_UPLOAD = 40_000_000
-"""Bytes of all files together. More is a whole history of a life; the command line reads it."""
+"""Bytes of all files together. The command line reads larger ones."""
 
 MOST_DRAINED = 2_000_000_000
 """A browser reads an answer only when it has sent everything, so that much more is thrown away."""
@@ -68,7 +68,7 @@ def safe_path(name: str) -> Path:
 
 
 def safe_name(name: str) -> str:
-    """Return a name without a path in it, that tells its format as before.
+    """Return a name without a path, with the same suffix.
 
     >>> safe_name("../../etc/pass wd.gpx"), safe_name(".."), safe_name("Ä b.csv")
     ('pass_wd.gpx', 'upload', 'Ä_b.csv')

@@ -1,4 +1,4 @@
-"""What goes over the wire: JSON without surprises, long arrays as base64, errors in words."""
+"""The messages between page and server: JSON, long arrays as base64, errors in words."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What a worker process of the studio does with a job, and how it ends.
 
-A job that is cancelled ends at its next word to the page. A process that does not come to that is
-killed by the server; so a crash, or the end of all memory, ends a job and never the page.
+A cancelled job ends at its next message to the page. If it takes too long, the server kills its
+process. So a crash, or a lack of memory, ends a job and never the page.
 """
 
 from __future__ import annotations
@@ -23,12 +23,11 @@ End = tuple[str, str, Any]
 
 MOST_MEMORY = 8 * 2**30
 """Bytes that a process may take, or half of the machine's if that is less: a map that is too fine,
-or a file that unpacks to more than there is, must end in words, not in the end of something else
-on this machine."""
+or a file that unpacks to too much, must end with an error and not end other programs."""
 
 
 def perform(order: tuple[str, Any]) -> End:
-    """Do a job, a kind and what it is given; an error is an end in words."""
+    """Do a job of a kind; an error ends it with a message."""
     from priste.studio.jobs_at_work import PERFORM
 
     bound_memory()
@@ -52,7 +51,7 @@ def perform(order: tuple[str, Any]) -> End:
 
 
 def tell(event: str, value: Any) -> None:
-    """Send a message to the page; Cancelled if nobody wants the job any more."""
+    """Send a message to the page; Cancelled if the job was cancelled."""
     tell_waiting((event, text_of(value)))
 
 

@@ -1,8 +1,8 @@
 """Conformance tests for parts that others write: mechanisms, calibrators, adversaries, formats.
 
-Call them in your own tests. They return nothing when the part keeps its contract, and raise
-:class:`NotConformant`, an ``AssertionError``, that names the rule which is broken. Passing is
-evidence, not a proof: they try small maps and fixed seeds.
+Call them in your own tests. They return nothing if the part keeps its contract. Otherwise they
+raise :class:`NotConformant`, an ``AssertionError`` that names the broken rule. Passing is evidence,
+not a proof: the tests use small maps and fixed seeds.
 """
 
 from priste.testing.adversary_checks import check_adversary

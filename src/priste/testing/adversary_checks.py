@@ -1,4 +1,4 @@
-"""The contract of an adversary, tried on a small model."""
+"""The contract of an adversary, tested on a small model."""
 
 from __future__ import annotations
 

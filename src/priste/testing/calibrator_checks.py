@@ -1,4 +1,4 @@
-"""The contract of a calibrator, tried on small worlds where every sequence can be enumerated."""
+"""The contract of a calibrator, tested on small maps where every sequence can be enumerated."""
 
 from __future__ import annotations
 

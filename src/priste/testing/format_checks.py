@@ -1,4 +1,4 @@
-"""The contract of a trace format, tried: what is written is read again, and damage is counted."""
+"""The contract of a trace format: what is written is read again, and damage is counted."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _compare(expected: Sequence[Trace], read: tuple[list[Trace], Tally], form: T
 
 
 def _check_damage(form: TraceFormat, sample: bytes, place: Path) -> None:
-    """Cut and damage the file: nothing but TraceError may come of it, without a quotation."""
+    """Cut and damage the file: only TraceError may be raised, and it must not quote the file."""
     places = np.linspace(0, len(sample) - 1, CUTS).astype(int).tolist()
     damaged = [sample[:at] for at in places]
     damaged += [sample[:at] + b"\xff<;\n" + sample[at + 4 :] for at in places]

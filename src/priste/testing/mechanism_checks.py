@@ -1,4 +1,4 @@
-"""The contract of a mechanism, tried: see :mod:`priste.mechanisms.mechanism`."""
+"""The contract of a mechanism; see :mod:`priste.mechanisms.mechanism`."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def check_mechanism(mechanism: Mechanism) -> None:
     """Raise NotConformant if a mechanism breaks a rule of its contract.
 
     Rows are distributions; ``row``, ``likelihood``, ``likelihoods`` and ``sample`` agree with
-    ``emission``; budgets form a family that says nothing at 0; ``claimed_alpha`` is not below the
-    level that the table has; the object cannot be changed, and can be copied to another process;
-    the true cell is in no message. Take a small map, of at most 400 cells.
+    ``emission``; budgets form a family whose rows are equal at 0; ``claimed_alpha`` is not below
+    the level that the table has; the object cannot be changed, and can be copied to another
+    process; the true cell is in no message. Take a small map, of at most 400 cells.
 
     >>> from priste import Grid, PlanarLaplace
     >>> check_mechanism(PlanarLaplace(Grid(rows=3, columns=3, cell_size=1.0), alpha=1.0))

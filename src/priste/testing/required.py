@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 
 DRAWS = 2_000
 CHANCE = 1e-9
-"""The probability that a right part would fail a comparison of draws with their distribution. The
+"""The probability that a correct part would fail a comparison of draws with their distribution. The
 draws are seeded, so that a part that passes once passes always."""
 
 

@@ -16,12 +16,12 @@ from priste.traces.record_problems import Problem, Tally
 from priste.traces.zones import NO_TIME, UNREADABLE_TIME
 
 EARLIEST = datetime(1980, 1, 6, tzinfo=UTC)
-"""The birth of GPS time: no receiver's clock can honestly be before it."""
+"""The beginning of GPS time: no correct clock of a receiver is before it."""
 
 LATEST = datetime(2100, 1, 1, tzinfo=UTC)
 
 LONGEST_STAY = timedelta(days=366) // timedelta(microseconds=1)
-"""A longer stay is taken for a wrong clock: exports of phones cut stays by the day or the week."""
+"""A longer stay counts as a wrong clock, because exports of phones cut stays by the day or week."""
 
 
 class RawFix(NamedTuple):
@@ -76,7 +76,7 @@ def clean(
     A record is counted under the first problem it has, in this order: missing, unreadable,
     impossible time, missing position, impossible position, zero position; then, in the order of the
     source, unsorted, duplicate and conflict among those that are left. A stay gives way to fixes
-    and later stays within it, and goes on when they end.
+    and later stays within it, and continues when they end.
     """
     tally.records += int(raw.times.size)
     left = np.ones(raw.times.shape, dtype=np.bool_)

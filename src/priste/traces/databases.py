@@ -1,4 +1,4 @@
-"""Databases of DuckDB that priste opens for itself, within bounds and without a word."""
+"""Databases of DuckDB that priste opens for itself: bounded, and without output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose the files of a folder are, where only their names can tell.
+"""The owners of the files of a folder, if only their names show them.
 
 A file that is named by a date is a day, a month or an outing of somebody, not a person: when all
 files of a folder are, each belongs to the person that the rest of its path names.

@@ -1,8 +1,8 @@
-"""Fixes and traces: who was where, from when until when.
+"""Fixes and traces: the positions of a user over time.
 
 A fix is a position at an instant, or over a stay with a beginning and an end. Times are aware
 datetimes at the surface and whole microseconds since 1970-01-01T00:00Z inside. Positions are WGS 84
-degrees. The text form of these values never shows a position, so that none slips into a log.
+degrees. The text form of these values never shows a position, so that no log contains one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Telling from traces that they are parts of one person's, as the activities of a watch are."""
+"""Recognise traces that are parts of one person's, such as the activities of a watch."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ import numpy as np
 from priste.traces.fixes import Trace
 
 NEAR_KM = 1.0
-"""Who goes on within this distance of where the last part ended is likely to be the same."""
+"""A part that begins within this distance of the end of the last one is likely the same
+person's."""
 
 MOST_GO_ON = 2 / 3
-"""This many of the parts must go on where the one before ended."""
+"""This many of the parts must continue where the one before ended."""
 
 _KM_PER_DEGREE = 111.2
 
 
 def are_one_person(parts: Sequence[Trace]) -> bool:
-    """Return whether traces are clearly parts of one: no two at a time, and most go on in space.
+    """Return whether traces are clearly parts of one: no two at a time, and most continue in space.
 
     False for fewer than two, and in doubt: people who were recorded one after the other in one
     place cannot be distinguished from one person, those who were recorded at the same time can.

@@ -1,7 +1,7 @@
-"""Released cells as coordinates: what may stand in a file in place of the truth.
+"""Released cells as coordinates.
 
-A coordinate is the centre of the released cell and depends on nothing else, so it says no more than
-the release did. Every fix of a step gets the one point of its step.
+A coordinate is the centre of the released cell and depends on nothing else, so it reveals no more
+than the release did. Every fix of a step gets the one point of its step.
 """
 
 from __future__ import annotations

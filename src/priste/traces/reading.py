@@ -1,4 +1,4 @@
-"""Reading: any known format, one user at a time, with a report of everything that was odd."""
+"""Read any known format, one user at a time, with a report of every problem."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ class Traces(Iterable[Trace]):
 
     @property
     def report(self) -> ReadingReport:
-        """What reading met. Complete after one iteration; asked before, it reads to the end."""
+        """The report of the reading: complete after one iteration. If it is asked for before, the
+        source is read to its end."""
         if self._report is None:
             for _ in self:
                 pass
@@ -131,17 +132,17 @@ def read_traces(
 ) -> Traces:
     """Open a file, folder or zip archive of fixes; iterate for one :class:`Trace` per user.
 
-    ``format`` overrides what the name and the content tell. ``columns`` names
-    the columns of tables and the properties of GeoJSON. ``zone`` is the zone of clock times that
-    carry none: CSV, Parquet, GeoJSON and T-Drive files with such times are refused without it (GPX,
-    Geolife and NMEA times are UTC by definition). ``user`` makes everything one user's;
-    without it, each file of a folder is its own user unless it names users itself, or all are
-    named by dates (:mod:`priste.traces.file_owners`); ``report.owners`` says which. Times
-    before the birth of GPS time, 1980-01-06 (of Geolife before April 2007, when its collection
-    began), or after 2099 are impossible.
+    ``format`` overrides what the name and the content tell. ``columns`` names the columns of tables
+    and the properties of GeoJSON. ``zone`` is the zone of clock times that carry none: CSV,
+    Parquet, GeoJSON and T-Drive files with such times are refused without it (GPX, Geolife and NMEA
+    times are UTC by definition). ``user`` makes everything one user's; without it, each file of a
+    folder is its own user unless it names users itself, or all are named by dates
+    (:mod:`priste.traces.file_owners`); ``report.owners`` says which. Times before the beginning of
+    GPS time, 1980-01-06 (of Geolife before April 2007, when its collection began), or after 2099
+    are impossible.
 
-    Nothing is read before the first iteration but what tells the format. Raises
-    :class:`TraceError` when the source cannot be what it is taken for.
+    Nothing is read before the first iteration but what tells the format. Raises :class:`TraceError`
+    if the source does not have its stated or recognised format.
     """
     settled = Columns.of(columns)
     place = None if zone is None else zone_of(zone)

@@ -33,7 +33,7 @@ _CLOCKS = {
     "gpsdate": ("gpstime",),
     "utcdate": ("utctime", "timeutc"),
 }
-"""What the time of day is called beside a date of that name."""
+"""What the time of day is called next to a date of that name."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """Everything a reader needs to know beside the file."""
+    """Everything a reader needs to know next to the file."""
 
     columns: Columns
     zone: tzinfo | None

@@ -1,7 +1,7 @@
-"""What can be wrong with a record, what is done about it, and the count of each.
+"""The problems of records, what is done about each, and their counts.
 
-No record is dropped in silence: whatever is set aside, reordered or read with a rule is
-counted under one :class:`Problem`, and each problem states its rule.
+No record is dropped silently: whatever is set aside, reordered or read with a rule is counted under
+one :class:`Problem`, and each problem states its rule.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 
 class Problem(StrEnum):
-    """A kind of trouble with a record; ``rule`` says what reading does about it."""
+    """A kind of problem with a record; ``rule`` says what reading does about it."""
 
     BAD_LINE = "bad line"
     BAD_CHECKSUM = "bad checksum"

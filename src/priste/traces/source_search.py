@@ -1,4 +1,4 @@
-"""Finding what is read: which files of a folder or archive are of one format, and whose each is."""
+"""Find what is read: which files of a folder or archive are of one format, and their owners."""
 
 from __future__ import annotations
 
@@ -167,10 +167,10 @@ def _owners_said(owners: Sequence[str], recognised_by: str | None) -> str | None
 
 
 def _kind_among(file: SourceFile, chosen: str | None) -> str | None:
-    """Return the format of one of several files; None for a file that is beside the point.
+    """Return the format of one of several files; None for a file that is next to the point.
 
-    A file whose name guarantees a format is never passed over: if it is broken, reading says so.
-    Only JSON in an archive is: that of an account holds many such files about other things.
+    A file whose name states a format is never left out: if it is broken, reading reports it. Only
+    JSON in an archive is: that of an account holds many such files about other things.
     """
     guaranteed = format_of_name(file.name)
     try:

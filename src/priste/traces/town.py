@@ -1,8 +1,7 @@
-"""A small town that does not exist, for the demonstration, for examples and for tests.
+"""A small made-up town for the demonstration, for examples and for tests.
 
-Its people sleep at home, go to work, shop, walk and see doctors. Everything is a pure
-function of a seed, so what is shown once can be shown again. No real person's movement
-is in it.
+Its people sleep at home, go to work, shop, walk and see doctors. Everything is a pure function of a
+seed, so it can be repeated. No real person's movement is in it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writing: whole files under their final name or nothing, and never over what was read."""
+"""Write complete files under their final name or nothing, and never over the input."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def write_released(
 ) -> WritingReport:
     """Write released positions in the format of a source: one record per step, at its middle.
 
-    ``released`` gives each user's released cell of each step of ``timeline``. A point is the
-    centre of the released cell. Nothing of the input is written but
-    its users, its format, and the names of the columns of tables. A format that is only read is
-    written as the one that the name of the destination guarantees.
+    ``released`` gives each user's released cell of each step of ``timeline``. A point is the centre
+    of the released cell. Nothing of the input is written but its users, its format, and the names
+    of the columns of tables. A format that is only read is written in the format that the name of
+    the destination states.
 
-    The destination appears whole or not at all, is never the input, and replaces an existing file
-    only with ``overwrite``; a folder only when empty. Raises :class:`OutputError` otherwise.
+    The destination appears complete or not at all, is never the input, and replaces an existing
+    file only with ``overwrite``; a folder only when empty. Raises :class:`OutputError` otherwise.
     """
     target, source, reading = Path(destination), traces.source, traces.reading
     points = ReleasedPoints(released, timeline, grid)
@@ -125,8 +125,8 @@ def write_traces(
 ) -> None:
     """Write traces as they are, with their true positions, to 7 decimals of a degree.
 
-    For data one made oneself. The format follows the name of the destination unless stated. Tables
-    and GeoJSON hold many users; Geolife is a folder, or a file named ``.plt``; a file of any other
+    For made-up data. The format follows the name of the destination unless stated. Tables and
+    GeoJSON hold many users; Geolife is a folder, or a file named ``.plt``; a file of any other
     format holds one user. A stay is written as a fix at its beginning and one at its end. T-Drive
     lines need the ``zone`` of their clock. Times of Geolife, Cabspotting, OwnTracks, TCX and
     T-Drive are whole seconds, those of NMEA milliseconds.

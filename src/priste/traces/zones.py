@@ -1,7 +1,7 @@
-"""Clock times and instants: what a wall clock of a zone showed, and when that was.
+"""Clock times and instants: what a wall clock of a zone showed at an instant.
 
-A time without a zone is no time. Clocks that are set back show some times twice, clocks
-that are set forward skip some: both are found and counted, never guessed away.
+A clock time needs a zone. Clocks that are set back show some times twice, clocks that are set
+forward skip some. Both are found and counted.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ def zone_of(zone: Zone) -> tzinfo:
         raise InvalidParameter(
             "must be in the IANA list",
             parameter="zone",
+            value=zone,
             hint="Write it as 'Europe/Paris', 'America/New_York' or 'UTC'.",
         ) from None
 

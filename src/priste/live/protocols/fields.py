@@ -1,4 +1,4 @@
-"""The fields of a message that came from outside: checked, or refused without being repeated."""
+"""The fields of a message from outside: checked, or refused without being quoted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""gpsd's JSON: both sides of it. A TPV report is a fix; requests begin with a question mark.
+"""gpsd's JSON, as client and as server. A TPV report is a fix; requests begin with "?".
 
 Read: ``time``, ``lat``, ``lon`` of TPV reports with a position (mode 2 or 3). Written: the
 greeting, the answers that clients wait for, and TPV with ``mode time lat lon eph`` and a speed that
@@ -24,7 +24,7 @@ WATCH = b'?WATCH={"enable":true,"json":true}\n'
 
 DEVICE = "priste"
 LONGEST_REQUEST = 1_024
-"""Bytes of a request; a client that sends more without an end is no client."""
+"""Bytes of a request; a client that sends a longer one is disconnected."""
 
 _PROTOCOL = {"proto_major": 3, "proto_minor": 14}
 # A body ends itself; a name alone is ended by what cannot belong to it.

@@ -1,8 +1,8 @@
 """Home Assistant: the webhook of a mobile app, and an MQTT device tracker. Written only.
 
-Home Assistant takes a person to be in a zone when the zone is within the reported accuracy, so
-an honest accuracy of a kilometre would itself assert the clinic. Its points have an accuracy of a
-metre (``Address.shown_here``): only the released point decides about zones.
+Home Assistant assumes that a person is in a zone if the zone is within the reported accuracy. So an
+accuracy of a kilometre would assert that the person is at the clinic. Points for it have an
+accuracy of a metre (``Address.shown_here``), so that only the released point decides about zones.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Read: ``id`` (or ``deviceid``, ``device``), ``lat``, ``lon`` and ``timestamp`` (or ``time``), or
 their like in the JSON of Traccar Client 9. Nothing else of any form is looked at: speed, bearing,
-battery, motion, odometer, activity and extras all betray the place. Written: ``id lat lon timestamp
+battery, motion, odometer, activity and extras can reveal the place. Written: ``id lat lon timestamp
 accuracy`` as a query, or ``lat lon timestamp acc`` as a form.
 """
 

@@ -20,10 +20,10 @@ CELLS_ACROSS = 17
 """Cells along a side of the map, 361 with those off the map; odd, so that home is in one cell."""
 
 WEEKS = 2
-"""How long the clock of the policy runs, for forecasts; the stream goes on after it for ever."""
+"""How long the clock of the policy runs, for forecasts; the stream itself has no end."""
 
 KM_PER_DEGREE = 111.8
-"""A little more than it is, so that the map is not a few metres too wide for its cells."""
+"""A little above the true value, so that the map is not too wide for its cells."""
 
 MODEL = {
     "kind": "stay-or-go",
@@ -94,7 +94,8 @@ def read_guarded(text: str) -> GuardedPlace:
 
 @dataclass(frozen=True)
 class Answers:
-    """What somebody wants. ``draft`` is the text of a policy that was drafted from ``history``.
+    """The answers to all questions. ``draft`` is the text of a policy that was drafted from
+    ``history``.
 
     ``url`` is where phones reach the service; ``listen`` where it listens.
     """

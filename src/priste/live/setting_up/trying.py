@@ -1,4 +1,4 @@
-"""Try an output without sending a location: can it be reached, and does it take our credentials?"""
+"""Try an output without sending a location: is it reachable, and are the credentials right?"""
 
 from __future__ import annotations
 

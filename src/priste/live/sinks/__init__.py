@@ -1,1 +1,1 @@
-"""Ways out: released points to servers that want them pushed, and to clients that connect."""
+"""Sinks: released points are pushed to servers, and served to clients that connect."""

@@ -1,4 +1,4 @@
-"""The waiting line of sinks that push."""
+"""The queue of sinks that push."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from priste.live.point import Point
 from priste.live.retrying import Line, keep_trying
 
 LONGEST_LINE = 1_000
-"""Points that wait for a server that is away; beyond it the oldest are dropped."""
+"""Points that wait for an unreachable server; when there are more, the oldest are dropped."""
 
 
 class Pushing:
@@ -23,7 +23,7 @@ class Pushing:
         self._news = asyncio.Event()
 
     def offer(self, point: Point) -> None:
-        """Queue a point; the oldest gives way when too many wait."""
+        """Queue a point; if too many wait, the oldest is dropped."""
         if len(self._waiting) >= LONGEST_LINE:
             self._waiting.popleft()
             self.line.dropped += 1

@@ -1,7 +1,7 @@
 """Serve the latest release to clients that connect, again and again, as receivers do.
 
-A client that reads too slowly is let go. How many may be connected, and what is kept for each, is
-bounded. The same report is repeated every second until the next release.
+A client that reads too slowly is disconnected. How many may be connected, and what is kept for
+each, is bounded. The same report is repeated every second until the next release.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from priste.live.retrying import Line
 
 MOST_CLIENTS = 64
 MOST_UNREAD = 65_536
-"""Bytes that may wait for one client, here and in the system, before it is let go."""
+"""Bytes that may wait for one client, here and in the system, before it is disconnected."""
 
 MOST_RECEIVED = 1_024
 """Bytes that are read from a client at a time."""
@@ -58,7 +58,7 @@ class _Client:
         self.talk = talk
 
     def send(self, data: bytes) -> bool:
-        """Send without waiting; False if the client should be let go."""
+        """Send without waiting; False if the client should be disconnected."""
         transport = self.writer.transport
         if transport.is_closing() or transport.get_write_buffer_size() > MOST_UNREAD:
             return False
@@ -164,7 +164,7 @@ class Serving:
             self._let_go(client)
 
     def _make_room(self) -> bool:
-        """Let go the client that has been connected longest without asking for anything."""
+        """Disconnect the client that has been connected longest without a request."""
         idle = next((client for client in self._clients if not client.talk.listening), None)
         if idle is None:
             return False

@@ -1,1 +1,1 @@
-"""Ways in: where true fixes come from. Each hands them to the person they belong to."""
+"""Sources of true fixes. Each gives them to the person they belong to."""

@@ -24,7 +24,7 @@ COVERAGES = (1.0, 0.98, 0.96, 0.94, 0.9)
 """Shares of each axis that the box is tried with, from all to the least."""
 
 FINEST_KM = 0.2
-"""Cells need not be finer than that to tell places apart: a stay is not known better."""
+"""Cells need not be finer than that to separate places: a stay is not known more precisely."""
 
 MARGIN_KM = 0.1
 """What is added around the positions, before the map grows to whole blocks."""
@@ -56,10 +56,10 @@ class Frame:
 def frame_of(lat: Floats, lon: Floats, places: Sequence[Place]) -> Frame:
     """Return the map of positions that each stand for as much time.
 
-    All of them if that gives cells that tell ``places`` apart, else as much of the middle of each
-    axis as does; where none does, as much as is no larger than ``LARGE_MAP_KM``; and where that
-    would leave out too much too, a square of that side around where most time is spent, so that
-    one trip does not make all cells huge.
+    It holds all positions if its cells then separate ``places``. Otherwise it holds the largest
+    middle part of each axis for which they do; if there is none, the largest part that is not
+    larger than ``LARGE_MAP_KM``; and if that leaves out too much, a square of that side around
+    where most time is spent. So one trip does not make all cells large.
     """
     middle = float(lon[0])
     east = east_of(lon, middle)

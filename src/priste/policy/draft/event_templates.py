@@ -1,8 +1,8 @@
-"""What a draft guards: decided by rule, before anyone looks where people were then.
+"""What a draft guards: decided by rule, before any fix of these hours is read.
 
-An event that was chosen because it happened tells, by being guarded, that it happened. So the hours
-of a drafted event follow from a template, or from what the user asks for. And nothing else in the
-draft may depend on what happened in these hours: they are taken out of the traces first.
+An event that is guarded because it happened reveals that it happened. So the hours of a drafted
+event follow from a template, or from what the user asks for. And nothing else in the draft may
+depend on what happened in these hours: they are taken out of the traces first.
 """
 
 from __future__ import annotations
@@ -124,7 +124,8 @@ def span_of(people: Sequence[Trace]) -> timedelta:
 
 
 def nothing_left(times: Sequence[str]) -> InvalidParameter:
-    """Return the refusal where too little lies outside the guarded hours, with the ways out."""
+    """Return the error for too little data outside the guarded hours, with the possible
+    remedies."""
     return InvalidParameter(
         f"Too little was recorded outside the hours to be guarded ({', '.join(times)}). A map "
         "that was drawn from these hours would reveal something about them.",

@@ -1,4 +1,4 @@
-"""What traces tell about the policy that suits them: map, clock, places, habits, an event."""
+"""What a draft takes from traces: map, clock, places, habits, an example event."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from priste.policy.draft.places import (
     frequent_places,
 )
 from priste.policy.draft.stretch import (
+    OUTING_SLOT,
     SLOT,
     DraftClock,
     Stretch,
@@ -43,10 +44,10 @@ MOST_PLACES = 4
 FEWEST_AT_HOME = 3600.0
 LEAST_AT_NIGHT = 0.2
 """Seconds of nights somewhere, and their share of the time there, from which on it may be called
-home: an office where it gets late sometimes is none."""
+home: an office with some late evenings is not one."""
 
 HOME = "home"
-"""What such a place is called."""
+"""The name of such a place."""
 
 _HALF_A_DAY = timedelta(hours=12) // timedelta(microseconds=1)
 
@@ -143,7 +144,8 @@ def facts_of(
     stretch = busiest_stretch(everybody, zone, since, until)
     present = [part for part in (cut(trace, stretch) for trace in everybody) if part is not None]
     found = frequent_places(present[:MOST_TRACES], most=24)
-    slots = [np.unique(trace.times // SLOT, return_index=True)[1] for trace in present]
+    slot = SLOT if span_of(present) >= timedelta(days=1) else OUTING_SLOT
+    slots = [np.unique(trace.times // slot, return_index=True)[1] for trace in present]
     lat = np.concatenate([trace.lat[kept] for trace, kept in zip(present, slots, strict=True)])
     lon = np.concatenate([trace.lon[kept] for trace, kept in zip(present, slots, strict=True)])
     frame = frame_of(lat, lon, found[:2])
@@ -229,6 +231,8 @@ def guarded(
     if not (held and (asked or _holds_the_template(held, clocks, since or until))):
         # An outing, or days that were asked for and do not hold the afternoon of the template.
         recorded = _within(people, clocks, since, until)
+        if asked and rest and not held and not whole:
+            raise _nothing_then(rest, clocks)
         if asked or span_of(held) < timedelta(days=1) <= span_of(recorded):
             raise nothing_left(rule.times)
         guard = Guard.amid(recorded or people)
@@ -240,8 +244,18 @@ def guarded(
     return named, guard.in_zone(zone_of(named)), rest
 
 
+def _nothing_then(rest: Sequence[Trace], zone: str) -> InvalidParameter:
+    """Return the refusal where nothing but guarded hours was recorded in the time asked for."""
+    first = min(trace.start for trace in rest).astimezone(zone_of(zone))
+    last = max(trace.end for trace in rest).astimezone(zone_of(zone))
+    return InvalidParameter(
+        "Outside the hours to be guarded there is no fix in the time that was asked for",
+        hint=f"The other fixes reach from {first:%Y-%m-%d} to {last:%Y-%m-%d} ({zone}).",
+    )
+
+
 def _holds_the_template(people: Sequence[Trace], zone: str, asked: datetime | None) -> bool:
-    """Return whether a clock of these days holds the hours of the template: whole weeks do."""
+    """Return whether a clock of these days holds the hours of the template, as whole weeks do."""
     first = min(trace.start for trace in people).astimezone(zone_of(zone)).date()
     last = max(trace.end for trace in people).astimezone(zone_of(zone)).date()
     if span_of(people) < timedelta(days=1):
@@ -401,7 +415,8 @@ def _percent(share: float) -> str:
 
 
 def _example_place(places: Sequence[NamedPlace], alone: bool) -> NamedPlace:
-    """Return what the example is about: a place seldom visited, or among people the most common."""
+    """Return the place of the example event: a rarely visited one, or for a crowd the most
+    common."""
     return places[-1] if alone else places[0]
 
 

@@ -15,7 +15,7 @@ from priste.traces import Trace
 STAY_RADIUS_KM = 0.15
 SHORTEST_STAY = timedelta(minutes=20)
 LONGEST_SILENCE = timedelta(hours=3)
-"""A longer time without a fix ends a stay: nobody knows where the user was."""
+"""A longer time without a fix ends a stay, because the user may have left."""
 
 STAY_EVERY = timedelta(minutes=5)
 """A stay that a trace states counts as fixes so far apart."""
@@ -65,8 +65,8 @@ def frequent_places(traces: Iterable[Trace], most: int = 4) -> list[Place]:
     """Return up to ``most`` places, those of the most people first, then of the most time.
 
     A stay is a run of fixes within ``STAY_RADIUS_KM`` of its first, at least ``SHORTEST_STAY``
-    long; stays within twice that radius are one place. Simple on purpose: it proposes, a person
-    decides. The share is of the time in which there are fixes, silences of more than
+    long; stays within twice that radius are one place. It is simple on purpose, because it only
+    proposes places. The share is of the time in which there are fixes, silences of more than
     ``LONGEST_SILENCE`` left out.
     """
     found: list[_Stay] = []
@@ -92,7 +92,7 @@ def frequent_places(traces: Iterable[Trace], most: int = 4) -> list[Place]:
 
 
 def _thinned(trace: Trace) -> Trace:
-    """Return one fix a minute: a second's pace tells no more about stays."""
+    """Return one fix per minute, which is enough to find stays."""
     kept = np.unique(trace.times // _THINNED, return_index=True)[1]
     return Trace(trace.user, trace.times[kept], trace.lat[kept], trace.lon[kept])
 

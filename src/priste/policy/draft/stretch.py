@@ -21,14 +21,17 @@ from priste.traces.zones import zone_of
 MOST_STEPS = 1400
 MOST_OF_ACTIVITIES = 4100
 SELDOM = 0.05
-"""Where fixes are in less than this share of the time, as of somebody who records runs, a clock may
-have more steps: most are silent and cost next to nothing."""
+"""If fixes cover less than this share of the time, as for a person who records runs, a clock may
+have more steps, because most are silent and cost hardly anything."""
 
 LONGEST = timedelta(days=14)
 """A draft is about this many days, those with the most data, by default."""
 
 SLOT = timedelta(minutes=5) // timedelta(microseconds=1)
 """Data are counted in slots of five minutes, so that a fast logger is not more data."""
+
+OUTING_SLOT = timedelta(minutes=1) // timedelta(microseconds=1)
+"""Of less than a day, slots of five minutes would be too few to lay out a map by."""
 
 STEPS = ("1min", "5min", "10min", "15min", "30min", "1h", "2h")
 _SECONDS = (60, 300, 600, 900, 1800, 3600, 7200)
@@ -58,8 +61,8 @@ def busiest_stretch(
 
     ``since`` and ``until`` (end excluded) are clock times of ``zone``; what is asked for is cut
     only where there is no data. Otherwise weeks are whole, from Monday. Data are everyday within a
-    square around where most time is spent: a journey is no fortnight to guard a week by. Of equally
-    busy fortnights the last is taken.
+    square around where most time is spent: weeks of a journey are not typical. Of equally busy
+    fortnights the last is taken.
     """
     place = zone_of(zone)
     firsts = [np.unique(person.times // SLOT, return_index=True) for person in people]

@@ -79,8 +79,8 @@ def drafted(
 
     The event is an example by rule: at one of the places where people stay, or with ``kind``, the
     path of a GeoJSON file of places of one kind, at all of those; at the times of the week
-    ``guard``, or else at those of a template. Nobody looks whether somebody was there then, and the
-    traces are read without these hours, so that the draft does not depend on what it guards.
+    ``guard``, or else at those of a template. The traces are read without these hours, so that the
+    draft does not depend on what it guards.
 
     Of the rest: the clock holds the two whole weeks with the most data, or what ``since`` and
     ``until`` ask for; the map is made of blocks of the public lattice around where people are then
@@ -89,7 +89,7 @@ def drafted(
     different cells, are regions. With at least ``FEWEST_PEOPLE`` people over days and their
     ``source``, a path from the policy's folder or several, the model is fitted on them; else it has
     a few numbers, how often people stay and how far they go. With ``homes``, the name of a table
-    beside the policy, the model also knows where each of a crowd lives. Without traces everything
+    next to the policy, the model also knows where each of a crowd lives. Without traces everything
     is an example, starting on ``day`` (today). The result names places of the traces: it is as
     private as they are. Raises InvalidParameter where too little lies outside the guarded hours.
     """
@@ -134,7 +134,7 @@ def _notes(facts: DraftFacts, source: object, homes: str) -> list[str]:
     ]
     hours = " and ".join(facts.times)
     notes.append(
-        f"Read without the hours that are guarded, {hours}: what happened then changes nothing."
+        f"Read without the guarded hours, {hours}: the draft does not depend on what happened then."
     )
     if facts.people > 1:
         some = "" if facts.present == facts.people else f", {facts.present} of them in this time"
@@ -150,9 +150,8 @@ def _notes(facts: DraftFacts, source: object, homes: str) -> list[str]:
             "" if len(facts.homes) == facts.people else " The homes of the others are not known."
         )
         notes.append(
-            f"Homes: of {len(facts.homes)} of {facts.people} people it is clear where they live. "
-            f"{homes} says it: keep it as private as the traces. Adversaries are taken to know "
-            f"it.{others}"
+            f"Homes: {homes} has the homes of {len(facts.homes)} of {facts.people} people: keep it "
+            f"as private as the traces. Adversaries are assumed to know them.{others}"
         )
     return notes
 
@@ -172,7 +171,7 @@ def _share(share: float) -> str:
 
 
 def kilometres(km: float) -> str:
-    """Say a length in metres below a kilometre, and in kilometres from there.
+    """Return a length in words: in metres below a kilometre, in kilometres from there on.
 
     >>> kilometres(0.25), kilometres(1.5), kilometres(20.0)
     ('250 m', '1.5 km', '20 km')
@@ -224,7 +223,7 @@ def _text(
     )
     out.section(
         ["mobility"],
-        "how people move: what an adversary is taken to know",
+        "how people move: an adversary is assumed to know it",
         *_mobility(facts, source, format),
     )
     alpha = round_up(2.0 / cell)
@@ -236,7 +235,7 @@ def _text(
     )
     out.remark(
         "The adversary. Against one with any prior, little can be released. The usual adversary "
-        "knows how people move here, and perhaps where you live; then much more can be."
+        "knows how people move here, and perhaps where you live; then releases are more exact."
     )
     home = list(facts.home)
     also = [("also", home, "and perhaps that you began there")] if home else []
@@ -251,7 +250,7 @@ def _text(
         "",
         ("epsilon", 1.0, "odds move by at most a factor e^1 = 2.72, up or down"),
         "odds_up = 1.0: instead, only that it happened stays deniable",
-        "belief_at_most = 0.2: instead, the adversary gets at most 20 % sure of it",
+        "belief_at_most = 0.2: instead, the adversary believes at most 20 % that it happened",
     )
     off = "off the map is a place of its own around it"
     if facts.frame.outside:
@@ -282,13 +281,13 @@ def _text(
         place = _name_of(kind)
         out.section(["regions", place], "", ("geojson", kind, "every place of this kind"))
     out.remark(
-        "What must stay deniable. This is an example by rule, and so should yours be: guard places "
-        "and hours, not what you remember. The choice of an event is information too."
+        "What must stay deniable. This is an example. Guard by rule (a place and hours of every "
+        "week), not the visits that you remember: the choice of an event is information too."
     )
     if facts.people:
         out.remark(
-            f"Everything above was made without looking at {' and '.join(facts.times)}. To guard "
-            "other hours draft anew: priste init --guard 'fri 18:00-20:00'."
+            f"Everything above was made without reading {' and '.join(facts.times)}. To guard "
+            "other hours draft again: priste init --guard 'fri 18:00-20:00'."
         )
     for number, when in enumerate(facts.times, 1):
         name = "example" if number == 1 else f"example{number}"
@@ -318,7 +317,7 @@ def _event(place: str, when: str, facts: DraftFacts) -> list[Entry]:
     if read.first is not None or facts.clock.is_outing:
         return [("formula", formula, "")]
     every = "day" if len(read.weekdays) == 7 else "week"
-    return [("formula", formula, ""), ("every", every, f"each {every}'s is an event of its own")]
+    return [("formula", formula, ""), ("every", every, f"each {every} is an event of its own")]
 
 
 def _formula(text: str) -> Any:
@@ -334,10 +333,10 @@ def _mobility(
         found: list[Entry | str] = [
             ("kind", "fit", "learnt from these people; each is left out of their own model"),
             ("traces", source if isinstance(source, str) else list(source), ""),
-            ("memory", "auto", "by hour or not: what predicts people left out best"),
+            ("memory", "auto", "by hour or not: chosen by cross-validation"),
         ]
         if facts.homes:
-            found.append(("home", HOME, "and come home: how often is learnt too"))
+            found.append(("home", HOME, "and they come home, as often as these people"))
         return found if format is None else [*found, ("format", format, "")]
     habits = facts.habits
     found = [
@@ -346,9 +345,9 @@ def _mobility(
     ]
     if habits.stay_at_night is not None:
         found.append(("stay_at_night", habits.stay_at_night, "from 22:00 to 06:00"))
-    found.append(("decay", habits.decay, "the larger, the rarer long ways are"))
+    found.append(("decay", habits.decay, "a larger number makes long ways rarer"))
     away = min(max(round(facts.frame.outside, 2), 0.01), 0.99)
-    found.append(("away_share", away, "of the time people are off the map"))
+    found.append(("away_share", away, "share of the time off the map"))
     found += _homecoming(facts)
     if facts.people:
         found.append("These numbers are from the trace: they say how its user moves, not where.")
@@ -357,7 +356,8 @@ def _mobility(
 
 
 def _homecoming(facts: DraftFacts) -> list[Entry | str]:
-    """Return the entries about somebody's home: who knows it knows that they come back."""
+    """Return the entries about a person's home: an adversary who knows it knows that the person
+    comes back."""
     habits = facts.home_habits
     if not facts.home or habits is None:
         return []
@@ -366,11 +366,11 @@ def _homecoming(facts: DraftFacts) -> list[Entry | str]:
         (
             "home",
             list(facts.home) if several else facts.home[0],
-            "and come home: who may know where you live knows that",
+            "they come home, and the adversary knows it",
         ),
         *([("nights", list(facts.sleeps.values()), "the share at each")] if several else []),
-        ("stay_home", habits.stay, "the chance of those at home to be there a step later"),
-        ("back_home", habits.back, "that of those who are not to be home then"),
+        ("stay_home", habits.stay, "the chance to be still at home a step later"),
+        ("back_home", habits.back, "the chance to be back home a step later"),
     ]
     at_night = {"stay_home": habits.stay_at_night, "back_home": habits.back_at_night}
     return found + [
@@ -383,7 +383,7 @@ Entry = tuple[str, Any, str]
 
 
 class _Writer:
-    """A TOML document with notes beside its keys, in one column."""
+    """A TOML document with notes next to its keys, in one column."""
 
     def __init__(self) -> None:
         import tomlkit

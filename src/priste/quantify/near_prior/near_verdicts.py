@@ -1,4 +1,7 @@
-"""Exact leakage, verdicts and beliefs over priors near a given one; doubt is never safety."""
+"""Exact leakage, verdicts and beliefs over priors near a given one; doubt is never safety.
+
+That no rounding makes a verdict unsafe is Theorem 15 of docs/explanation/proofs.md.
+"""
 
 from __future__ import annotations
 

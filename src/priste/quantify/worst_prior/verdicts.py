@@ -1,6 +1,7 @@
 """Exact leakage and verdicts against every prior, rounded so that doubt is never safety.
 
-The pair test is Theorem 1 of docs/explanation/proofs.md.
+The pair test is Theorem 1 of docs/explanation/proofs.md; that no rounding makes a verdict unsafe is
+Theorem 14.
 """
 
 from __future__ import annotations
@@ -248,23 +249,34 @@ class _NarrowRows:
         """Return the bounds; None where numbers are not in the range, or not as they should be."""
         values = joint.joint if joint.joint.ndim == 3 else joint.joint[:, :, None]
         prior, delta = joint.prior, joint.absolute_error
-        down_to = joint.exponent - joint.exponent.max()
-        least_scale = float(np.ldexp(1.0, max(int(down_to.min()), -2000)))
-        if joint.answers != 2 or not values.any(axis=(0, 2)).all() or not prior.any(axis=0).all():
+        least, least_prior = float(values.min(initial=math.inf)), float(prior.min())
+        if joint.answers != 2 or not (
+            (least > 0.0 or values.any(axis=(0, 2)).all())
+            and (least_prior > 0.0 or prior.any(axis=0).all())
+        ):
             return None
         kernels = plain_copy(_KERNELS)
         upper, lower, prior_upper, prior_lower = values, values, prior, prior
         if delta > 0.0:
             upper, lower = values + delta, np.maximum(values - delta, 0.0)
             prior_upper, prior_lower = prior + delta, np.maximum(prior - delta, 0.0)
+        if delta > 0.0 or least == 0.0 or least_prior == 0.0:
+            least = min(least + delta or math.inf, positive_minimum(lower))
+            least_prior = min(least_prior + delta or math.inf, positive_minimum(prior_lower))
+        least_scale = 1.0
+        if joint.rows > 1:
+            down_to = joint.exponent - joint.exponent.max()
+            least_scale = math.ldexp(1.0, max(int(down_to.min()), -2000))
         if not (
-            min(map(positive_minimum, (upper, lower))) * least_scale >= kernels.NARROW_JOINT
-            and min(map(positive_minimum, (prior_upper, prior_lower))) >= kernels.NARROW_PRIOR
+            least * least_scale >= kernels.NARROW_JOINT
+            and least_prior >= kernels.NARROW_PRIOR
             and max(upper.max(initial=0.0), prior_upper.max()) <= kernels.LARGEST_NARROW
         ):
             return None
-        scale = np.ldexp(1.0, down_to.astype(np.int32))[:, None]
-        return cls(upper * scale, lower * scale, prior_upper, prior_lower, kernels)
+        if joint.rows > 1:
+            scale = np.ldexp(1.0, down_to.astype(np.int32))[:, None]
+            upper, lower = upper * scale, lower * scale
+        return cls(upper, lower, prior_upper, prior_lower, kernels)
 
 
 def _every_pair_passes(joint: JointProbabilities, bounds: list[float]) -> NDArray[np.bool_] | None:

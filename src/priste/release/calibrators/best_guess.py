@@ -2,8 +2,9 @@
 
 The guess for an output of the mechanism is the target of least expected cost given past releases
 and that output, under the public prediction. It depends on public things only, so replacing an
-output by its guess cannot weaken anything; outputs with one guess become one source, whose
-likelihood is the sum of theirs. Every table is made of such likelihoods, and of no others. On large
+output by its guess weakens no guarantee (Theorem 4 of docs/explanation/proofs.md). Outputs with one
+guess become one source, whose likelihood is the sum of theirs. Every table is made of such
+likelihoods, and of no others. On large
 maps the outputs are first merged by rectangles, small where the user is likely and large in other
 places, so that no table of cells times cells is ever made.
 
@@ -18,7 +19,7 @@ import heapq
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal
 
 import numpy as np
@@ -169,14 +170,18 @@ APART = 1e-9
 GOLDEN = 0.6180339887498949
 
 
-@lru_cache(maxsize=8)
 def fixed_offsets(count: int) -> Floats:
     """Return (count,) numbers in [0, 1), all different: multiples of the golden ratio; read-only.
 
     >>> fixed_offsets(3).round(3).tolist()
     [0.618, 0.236, 0.854]
     """
-    apart: Floats = np.asarray((np.arange(1, count + 1) * GOLDEN) % 1.0, dtype=np.float64)
+    return _offsets(count.bit_length())[:count]
+
+
+@lru_cache
+def _offsets(bits: int) -> Floats:
+    apart: Floats = np.asarray((np.arange(1, 2**bits + 1) * GOLDEN) % 1.0, dtype=np.float64)
     apart.flags.writeable = False
     return apart
 
@@ -284,23 +289,76 @@ UNLIKELY = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
+class Sources:
+    """G sources, each of one or more outputs of a table: ``emission`` (cells, outputs).
+
+    ``numbers`` (outputs,) says the source of each output. The likelihoods of sources are sums of
+    those of their outputs. On a large map they take long to add up, and only a few mixtures of
+    sources are asked for.
+    """
+
+    emission: Floats
+    numbers: Integers
+
+    @classmethod
+    def apart(cls, emission: Floats) -> Sources:
+        """Return every output as a source of its own."""
+        return cls(emission, np.arange(emission.shape[1]))
+
+    @cached_property
+    def count(self) -> int:
+        """The number of sources."""
+        return int(self.numbers.max()) + 1
+
+    def summed(self, values: Floats) -> Floats:
+        """Return (..., G), values (..., outputs) added up by source."""
+        return np.asarray(np.add.reduceat(values[..., self._order], self._starts, axis=-1))
+
+    def mixed(self, weights: Floats, table: Floats | None = None) -> Floats:
+        """Return (cells, k), mixtures of sources with weights (G, k).
+
+        With ``table`` (n, outputs) of these numbers in place of the likelihoods.
+        """
+        return np.asarray((self.emission if table is None else table) @ weights[self.numbers])
+
+    @cached_property
+    def likelihoods(self) -> Floats:
+        """The probability of each source at each true cell, (cells, G)."""
+        # line by line: four times as fast
+        return np.asarray(np.add.reduceat(self.emission.T[self._order], self._starts, axis=0).T)
+
+    @cached_property
+    def _order(self) -> Integers:
+        return np.argsort(self.numbers, kind="stable")
+
+    @cached_property
+    def _starts(self) -> Integers:
+        return np.searchsorted(self.numbers[self._order], np.arange(self.count))
+
+
+@dataclass(frozen=True, eq=False)
 class MergedOutputs:
     """G merged outputs, T targets that may be released for them, and what that costs.
 
-    ``likelihoods`` (cells, G) is the probability of each source at each true cell; ``targets``
-    (T,) are outputs; ``own`` (G,) the place in ``targets`` of the guess of each source, all
-    different; ``costs`` (G, T) the expected cost of releasing a target for a source, times the
-    probability of the source; ``mass`` (G,) that probability; ``constant`` the place in
-    ``targets`` of the best constant output, and ``constant_cost`` its expected cost.
+    ``targets`` (T,) are outputs; ``own`` (G,) the place in ``targets`` of the guess of each source,
+    all different; ``joint`` (n, outputs) is the probability of n places and an output, ``apart``
+    (n, T) the cost of releasing a target at each of these places; ``mass`` (G,) the probability of
+    each source; ``constant`` the place in ``targets`` of the best constant output, and
+    ``constant_cost`` its expected cost.
     """
 
-    likelihoods: Floats
+    sources: Sources
     targets: Integers
     own: Integers
-    costs: Floats
+    joint: Floats
+    apart: Floats
     mass: Floats
     constant: int
     constant_cost: float
+
+    def constant_costs(self) -> Floats:
+        """Return (T,) the expected cost of releasing each target, whatever the source."""
+        return np.asarray(self.joint.sum(axis=1) @ self.apart)
 
     def costs_to(self, people: Floats, mechanism: Mechanism, costs: Costs) -> CostsToPeople:
         """Return what releasing targets for sources costs people (m,) who are in other cells."""
@@ -310,7 +368,7 @@ class MergedOutputs:
             cells = np.argsort(separated(-people), kind="stable")[:LIKELY_CELLS]
             cells = cells[people[cells] > UNLIKELY * people[cells[0]]]
         apart = costs.at(cells, self.targets, mechanism)
-        return CostsToPeople(self.likelihoods[cells], people[cells], apart)
+        return CostsToPeople(cells, people[cells], apart)
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,22 +376,53 @@ class CostsToPeople:
     """What releasing T targets for G sources costs people at n cells, not multiplied out.
 
     The table (G, T) itself takes as long as choosing the sources, and only a few rows and columns
-    of it are asked for. ``likelihoods`` (n, G) are those of the sources at the cells, ``people``
-    (n,) the probability of each cell, ``apart`` (n, T) the cost of each target there.
+    of it are asked for. ``cells`` (n,) are those where the people are, ``people`` (n,) their
+    probabilities, ``apart`` (n, T) the cost of each target there.
     """
 
-    likelihoods: Floats
+    cells: Integers
     people: Floats
     apart: Floats
 
     def constant(self) -> Floats:
         """Return (T,) the expected cost of releasing each target, whatever the source."""
-        return np.asarray((self.people * self.likelihoods.sum(axis=1)) @ self.apart)
+        return np.asarray(self.people @ self.apart)
 
-    def grouped(self, groups: Floats, places: Integers) -> Floats:
-        """Return (k, t), for groups (G, k) of sources, the cost of the targets at ``places``."""
-        joint = (self.likelihoods @ groups) * self.people[:, None]
+    def grouped(self, groups: Groups, places: Integers) -> Floats:
+        """Return (k, t), for groups of sources, the cost of the targets at ``places``."""
+        joint = groups.at(self.cells) * self.people[:, None]
         return np.asarray(joint.T @ self.apart[:, places])
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Groups of sources: ``members`` (G, k) are 1 where a source belongs to a group, else 0."""
+
+    members: Floats
+    merged: MergedOutputs
+
+    @cached_property
+    def everywhere(self) -> Floats:
+        """The likelihoods of the groups, (cells, k)."""
+        return self.merged.sources.mixed(self.members)
+
+    def at(self, cells: Integers) -> Floats:
+        """Return the likelihoods of the groups at some cells, (n, k)."""
+        sources = self.merged.sources
+        if len(sources.emission) <= LIKELY_CELLS:
+            return _taken(self.everywhere, cells, 0)
+        return sources.mixed(self.members, sources.emission[cells])
+
+    def costs(self, places: Integers | slice = slice(None)) -> Floats:
+        """Return (k, t), the expected cost of releasing the targets at ``places`` for a group.
+
+        Times the probability of the group.
+        """
+        return np.asarray(self._joint.T @ self.merged.apart[:, places])
+
+    @cached_property
+    def _joint(self) -> Floats:
+        return self.merged.sources.mixed(self.members, self.merged.joint)
 
 
 def merged_outputs(
@@ -350,9 +439,8 @@ def merged_outputs(
         likely = np.flatnonzero(people > UNLIKELY * people.max())
         joint = mechanism.emission()[likely]
         joint *= people[likely, None]
-        return _merged(
-            mechanism.emission(), targets, joint.T @ matrix[np.ix_(likely, targets)], people
-        )
+        apart = _taken(_taken(matrix, likely, 0), targets, 1)
+        return _merged(mechanism.emission(), targets, joint, apart, people)
     return _merged_by_rectangle(mechanism, people, costs, also)
 
 
@@ -385,11 +473,15 @@ class Cut:
         column = np.clip(column.astype(np.int64), boxes[:, 2], boxes[:, 3] - 1)
         return cls(rectangles, labels, middles, row * grid.columns + column)
 
-    def summed(self, table: Floats) -> Floats:
-        """Return (R, n), the rows of a table (m, n) added up by rectangle."""
+    def summed(self, table: Floats, weights: Floats) -> Floats:
+        """Return (R, n), the rows of a table (m, n) times weights (m,) added up by rectangle.
+
+        Column by column, so that no second table is made.
+        """
         order = np.argsort(self.labels, kind="stable")
         starts = np.searchsorted(self.labels[order], np.arange(len(self.rectangles)))
-        return np.asarray(np.add.reduceat(table[order], starts, axis=0))
+        weighed = (column[order] * weights[order] for column in table.T)
+        return np.array([np.add.reduceat(column, starts) for column in weighed]).T
 
 
 def has_cells(mechanism: Mechanism) -> bool:
@@ -414,17 +506,20 @@ def _likely_targets(mechanism: Mechanism, people: Floats, also: list[int]) -> In
     return np.union1d(cut.standing, also)
 
 
-def _merged(emission: Floats, targets: Integers, costs: Floats, predicted: Floats) -> MergedOutputs:
-    """Merge columns of ``emission`` (cells, n) whose least of ``costs`` (n, T) is at one target."""
-    guess = separated(costs).argmin(axis=1)
-    order = np.argsort(guess, kind="stable")
-    own, starts = np.unique(guess[order], return_index=True)
-    merged = np.add.reduceat(emission.T[order], starts, axis=0).T  # row by row: four times as fast
-    by_source = np.add.reduceat(costs[order], starts, axis=0)
-    whole = by_source.sum(axis=0)
+def _merged(
+    emission: Floats, targets: Integers, joint: Floats, apart: Floats, predicted: Floats
+) -> MergedOutputs:
+    """Merge columns of ``emission`` (cells, outputs) that cost least at one of the targets.
+
+    ``joint`` (n, outputs) is the probability of n places and an output, ``apart`` (n, T) the cost
+    of a target at each place.
+    """
+    own, numbers = np.unique(separated(joint.T @ apart).argmin(axis=1), return_inverse=True)
+    sources = Sources(emission, numbers)
+    whole = joint.sum(axis=1) @ apart
     public = int(np.argmin(separated(whole)))
-    mass = predicted @ merged
-    return MergedOutputs(merged, targets, own, by_source, mass, public, float(whole[public]))
+    mass = sources.summed(predicted @ emission)
+    return MergedOutputs(sources, targets, own, joint, apart, mass, public, float(whole[public]))
 
 
 def _merged_by_rectangle(
@@ -434,12 +529,12 @@ def _merged_by_rectangle(
     grid = mechanism.grid
     cut = Cut.of(grid, predicted, min(MOST_RECTANGLES, TABLE_ENTRIES // grid.size))
     emission = mechanism.rectangles(cut.rectangles)
-    joint = cut.summed(emission * predicted[:, None])
+    joint = cut.summed(emission, predicted)
     standing = cut.standing
     if also is not None:
         standing[cut.labels[also]] = also
     between = costs.between(cut.middles, grid.centers[standing])
-    return _merged(emission, standing, joint.T @ between, predicted)
+    return _merged(emission, standing, joint, between, predicted)
 
 
 def guessed(
@@ -456,7 +551,7 @@ def guessed(
     if len(merged.mass) == 1 or mechanism.budget == 0.0:
         constant = int(merged.targets[merged.constant])
         return ReleaseTable.constant(constant, cells, width, merged.constant_cost)
-    table = normalise_rows(merged.likelihoods)
+    table = normalise_rows(merged.sources.likelihoods)
     outputs = merged.targets[merged.own]
     cost = float(state.predicted() @ costs.by_cell(table, outputs, mechanism))
     return ReleaseTable(table, outputs, width, budget, cost)

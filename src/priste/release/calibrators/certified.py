@@ -5,9 +5,9 @@ event within its ε, and then draws once. So the table that was checked is the t
 release, and the guarantee holds against an adversary who knows the code, the events, ε, and the
 budget in use.
 
-An uninformative release (the same column for every cell) multiplies the likelihood of the
-event and of its negation alike: it changes no ratio. It is therefore always allowed, by that
-argument and not by the rounded check, and the stream cannot get stuck.
+An uninformative release (the same likelihood at every cell) changes no ratio (Theorem 3 of
+docs/explanation/proofs.md). It is always allowed, without the rounded check, so the stream cannot
+get stuck.
 """
 
 from __future__ import annotations
@@ -99,13 +99,19 @@ class Certified:
         self._costs = Costs("distance", "Certified") if guess else None
         self._steps_per_halving = steps_per_halving
         self._halvings = halvings
+        self._last_ladder: tuple[float, ...] = (0.0,)
 
     def ladder(self, mechanism: Mechanism) -> tuple[float, ...]:
         """Return the budgets that may be chosen, largest first, 0.0 last."""
-        if mechanism.budget == 0.0:
+        budget = mechanism.budget
+        if budget == 0.0:
             return (0.0,)
-        rungs = _rungs(finite_budget(mechanism), self._steps_per_halving, self._halvings)
-        return (mechanism.budget, *rungs) if math.isinf(mechanism.budget) else rungs
+        top, ladder = finite_budget(mechanism), self._last_ladder
+        known = ladder[:2] == (budget, top) if math.isinf(budget) else ladder[0] == top
+        if not known:  # the steps of a stream nearly always ask about the same mechanism
+            rungs = _rungs(top, self._steps_per_halving, self._halvings)
+            self._last_ladder = ladder = (budget, *rungs) if math.isinf(budget) else rungs
+        return ladder
 
     def propose(self, state: AccountantState) -> CheckedTable:
         """Return the table at the largest budget that passes, with best guesses if asked for.
@@ -192,7 +198,6 @@ class _Search:
         # A stream may have been begun with another calibrator, whose hints mean other things.
         known = [hint for hint in suspects if 0 <= hint < outputs]
         self._suspects: list[int] = list(dict.fromkeys(known)) or _few(self._outputs)
-        self._scattered = np.array(_few(self._outputs, SCATTERED))
 
     @property
     def suspects(self) -> tuple[int, ...]:
@@ -209,9 +214,7 @@ class _Search:
             rung = self._walk(rung)
             if rung == self._zero:
                 return rung
-            if (self._small or self._allow(rung, self._scattered)) and self._allow(
-                rung, self._outputs
-            ):
+            if self._all_allow(rung):
                 return rung
 
     def _walk(self, rung: int) -> int:
@@ -249,6 +252,11 @@ class _Search:
             self._ask(range(max(0, rung - NEAR), min(self._zero, rung + 2)), suspects)
         return self._allow(rung, suspects)
 
+    def _all_allow(self, rung: int) -> bool:
+        if not self._small and not self._allow(rung, np.array(_few(self._outputs, SCATTERED))):
+            return False
+        return self._allow(rung, self._outputs)
+
     def _allow(self, rung: int, outputs: Integers) -> bool:
         """Return whether outputs allow a rung that none has refused yet."""
         self._ask([rung], outputs)
@@ -267,8 +275,10 @@ class _Search:
         if not questions:
             return
         verdicts = self._verdicts(columns[0] if len(columns) == 1 else np.hstack(columns))
+        end = 0
         for rung, asked in questions:
-            passed, verdicts = np.split(verdicts, [len(asked)])
+            begin, end = end, end + len(asked)
+            passed = verdicts[begin:end]
             self._allowed[rung][asked[passed]] = True
             refused = asked[~passed]
             if refused.size:
@@ -279,7 +289,7 @@ class _Search:
         mechanism = self._state.mechanism_at(self._ladder[rung])
         if len(outputs) == len(self._outputs):
             return mechanism.emission()
-        if self._small:
+        if self._small or 2 * len(outputs) > len(self._outputs):
             return mechanism.emission().take(outputs, axis=1)
         # Most budgets that are looked at never need the whole table.
         return mechanism.likelihoods(outputs.tolist())
@@ -297,8 +307,9 @@ class _Search:
 
 def _few(outputs: Integers, count: int = SUSPECTS) -> list[int]:
     """Return a few of the outputs, from all over."""
-    places = np.linspace(0, len(outputs) - 1, min(count, len(outputs))).astype(int)
-    found: list[int] = outputs[places].tolist()
+    if len(outputs) > count:
+        outputs = outputs[np.linspace(0, len(outputs) - 1, count).astype(int)]
+    found: list[int] = outputs.tolist()
     return found
 
 

@@ -49,6 +49,7 @@ from priste.release.calibrators.best_guess import (
     Cost,
     Costs,
     CostsToPeople,
+    Groups,
     MergedOutputs,
     constant_output,
     has_cells,
@@ -57,7 +58,7 @@ from priste.release.calibrators.best_guess import (
     merged_outputs,
     separated,
 )
-from priste.release.calibrators.programme import EventConditions, Finding, Programme
+from priste.release.calibrators.programme import FEW_ROWS, EventConditions, Finding, Programme
 from priste.release.calibrators.spending import checked_pace, paced_limits, scheduled_limits
 from priste.release.release_tables import CheckedTable, ReleaseTable
 
@@ -113,6 +114,10 @@ LARGEST_ADDITION = 2.0**24
 
 PRECISION = 1.02
 """What is added is at most this factor above what is needed."""
+
+PARTS, PARTS_OF_FEW = 2, 16
+"""Into how many parts the search for it cuts what is left, also where rows are few: then many
+amounts are tried as quickly as one."""
 
 TRIES = 8
 """How often a mixture that rounding took over the edge is given a little more."""
@@ -231,7 +236,7 @@ class Optimal:
         costs = np.array([each.constant() for each in by_population])
         with_fixed = costs[:, np.flatnonzero(merged.targets == fixed)[:1]]
         worse = (costs > (1.0 + SLACK) * with_fixed).any(axis=0)
-        expected = np.where(worse, np.inf, merged.costs.sum(axis=0))
+        expected = np.where(worse, np.inf, merged.constant_costs())
         best = int(np.argmin(separated(expected)))
         return replace(merged, constant=best, constant_cost=float(expected[best])), by_population
 
@@ -247,13 +252,13 @@ class Optimal:
         """Return columns (cells, k) and their places among the targets; rows sum to 1."""
         mean = state.terms.expected_start()
         events = [
-            EventConditions(operator, limit, merged.likelihoods, mean)
+            EventConditions(operator, limit, merged.sources, mean)
             for each in operators
             for operator, limit in each.comparisons(limits[each.event])
         ]
         affected = [each for each in events if each.is_affected(merged.mass, AFFECTED)]
         if not affected:
-            return merged.likelihoods, merged.own
+            return merged.sources.likelihoods, merged.own
 
         def harmless(some: Integers) -> Booleans:
             if not some.size:
@@ -264,25 +269,26 @@ class Optimal:
         weights = np.mean([merged.mass, *(each.mass for each in affected)], axis=0)
         for tell in (harmless, _none):
             groups, own, exact = _groups(state.mechanism, merged, weights, tell)
-            remap, places = self._solved(state, merged, affected, groups, own, by_population, fixed)
+            remap, places = self._solved(merged, affected, groups, own, by_population, fixed)
             if remap is not None or not exact.size:
                 break
         if remap is None:
             return None
         apart = _left_alone(remap)
-        some = np.flatnonzero(groups[:, apart].any(axis=1))
-        apart &= ~groups[some[~harmless(some)]].any(axis=0)
-        exact = np.union1d(exact, np.flatnonzero(groups[:, apart].any(axis=1)))
-        pooled = merged.likelihoods @ (groups[:, ~apart] @ remap[~apart])
-        columns = np.concatenate([pooled, merged.likelihoods[:, exact]], axis=1)
+        members = groups.members
+        some = np.flatnonzero(members[:, apart].any(axis=1))
+        apart &= ~members[some[~harmless(some)]].any(axis=0)
+        exact = np.union1d(exact, np.flatnonzero(members[:, apart].any(axis=1)))
+        alone = np.eye(len(members))[:, exact]
+        weights = np.concatenate([members[:, ~apart] @ remap[~apart], alone], axis=1)
+        columns = merged.sources.mixed(weights)
         return _joined(columns, np.concatenate([places, merged.own[exact]]))
 
     def _solved(
         self,
-        state: AccountantState,
         merged: MergedOutputs,
         affected: list[EventConditions],
-        groups: Floats,
+        groups: Groups,
         guesses: Integers,
         by_population: list[CostsToPeople],
         fixed: int,
@@ -290,7 +296,7 @@ class Optimal:
         """Solve the programme of these groups; return the remap and its targets' places."""
         fixed_target = int(np.flatnonzero(merged.targets == fixed)[0])
         places = np.union1d(guesses, [merged.constant, fixed_target])
-        costs = groups.T @ merged.costs[:, places] / merged.constant_cost
+        costs = groups.costs(places) / merged.constant_cost
         arcs = np.zeros(costs.shape, dtype=bool)
         nearest = min(NEAREST, len(places))
         cheap = np.argpartition(separated(costs), nearest - 1, axis=1)[:, :nearest]
@@ -301,7 +307,7 @@ class Optimal:
         fixed_place = int(np.searchsorted(places, fixed_target))
         arcs[:, [int(np.searchsorted(places, merged.constant)), fixed_place]] = True
         grouped = [event.grouped(groups) for event in affected]
-        mass = merged.mass @ groups
+        mass = merged.mass @ groups.members
         bounds = [bound for event in grouped for bound in event.first_bounds()]
         caps = [each.grouped(groups, places) for each in by_population]
         programme = Programme(
@@ -353,6 +359,7 @@ class Optimal:
             joined,
             state.passes_with_constant(joined, limits),
             lambda likelihoods: state.check(table(likelihoods, places), limits),
+            PARTS_OF_FEW if state.rows <= FEW_ROWS else PARTS,
         )
 
 
@@ -424,8 +431,8 @@ def _groups(
     merged: MergedOutputs,
     weights: Floats,
     harmless: Callable[[Integers], Booleans],
-) -> tuple[Floats, Integers, Integers]:
-    """Return groups of sources (sources, n), their guesses, and the sources released exactly.
+) -> tuple[Groups, Integers, Integers]:
+    """Return groups of sources, their guesses, and the sources released exactly.
 
     Sources with the largest ``weights`` are groups of their own, if they are most; the rest is
     released exactly where that passes, and one group where not. If they are not most, those with
@@ -438,27 +445,28 @@ def _groups(
     likeliest = np.cumsum(weights[order])
     if likeliest[:MOST_SOURCES][-1] < MOST * everything and has_cells(mechanism):
         groups = _by_rectangle(mechanism.grid, merged)
-        return groups, separated(groups.T @ merged.costs).argmin(axis=1), order[:0]
+        return groups, separated(groups.costs()).argmin(axis=1), order[:0]
     enough = int(np.searchsorted(likeliest, SURE * everything)) + 1
     chosen, rest = np.split(order, [min(enough, MOST_SOURCES)])
     is_harmless = harmless(rest)
     pooled, exact = rest[~is_harmless], rest[is_harmless]
-    groups = np.zeros((len(order), len(chosen) + (len(pooled) > 0)))
-    groups[chosen, np.arange(len(chosen))] = 1.0
-    groups[pooled, len(chosen) :] = 1.0
-    guesses = np.full(groups.shape[1], merged.constant)
+    members = np.zeros((len(order), len(chosen) + (len(pooled) > 0)))
+    members[chosen, np.arange(len(chosen))] = 1.0
+    members[pooled, len(chosen) :] = 1.0
+    guesses = np.full(members.shape[1], merged.constant)
     guesses[: len(chosen)] = merged.own[chosen]
-    return groups, guesses, exact
+    return Groups(members, merged), guesses, exact
 
 
-def _by_rectangle(grid: Grid, merged: MergedOutputs) -> Floats:
-    """Return groups (sources, n) of those with guesses in one rectangle, the likeliest first."""
+def _by_rectangle(grid: Grid, merged: MergedOutputs) -> Groups:
+    """Return the groups of those with guesses in one rectangle, the likeliest first."""
     cells = merged.targets[merged.own]
     mass = np.zeros(grid.size)
     mass[cells] = merged.mass
     rectangle = labels_of(grid, likely_rectangles(grid, mass, MOST_SOURCES))[cells]
-    groups = (rectangle[:, None] == np.unique(rectangle)).astype(np.float64)
-    return np.asarray(groups[:, np.argsort(separated(-(merged.mass @ groups)), kind="stable")])
+    members = (rectangle[:, None] == np.unique(rectangle)).astype(np.float64)
+    order = np.argsort(separated(-(merged.mass @ members)), kind="stable")
+    return Groups(members[:, order], merged)
 
 
 def _left_alone(remap: Floats) -> Booleans:
@@ -476,14 +484,16 @@ def _joined(columns: Floats, places: Integers) -> tuple[Floats, Integers]:
     return joined[:, used], found[used]
 
 
-def mixed_until_checked(likelihoods: Floats, passes: Passes, check: Check) -> CheckedTable | None:
+def mixed_until_checked(
+    likelihoods: Floats, passes: Passes, check: Check, parts: int = PARTS
+) -> CheckedTable | None:
     """Return the table mixed with as little of a constant draw as the check needs.
 
     ``likelihoods`` (m, k) are nonnegative rows that sum to 1, without columns of zeros.
     ``passes`` says which columns pass, for searching; ``check`` checks the mixture as it is, and
     what it returns is returned. None if no mixture passes, as when the bound is used up.
     """
-    extra = additions(likelihoods, passes)
+    extra = additions(likelihoods, passes, parts)
     if extra is None:
         return None
     scale = likelihoods.max(axis=0)
@@ -496,10 +506,11 @@ def mixed_until_checked(likelihoods: Floats, passes: Passes, check: Check) -> Ch
     return None
 
 
-def additions(columns: Floats, passes: Passes) -> Floats | None:
+def additions(columns: Floats, passes: Passes, parts: int = PARTS) -> Floats | None:
     """Return (k,) what to add to each column so that it passes; 0 where nothing is needed.
 
-    None if a column needs more than ``LARGEST_ADDITION`` times its largest entry.
+    It is searched for in ``parts`` at once. None if a column needs more than ``LARGEST_ADDITION``
+    times its largest entry.
     """
     needed = np.zeros(columns.shape[1])
     used = np.flatnonzero(columns.any(axis=0))
@@ -521,9 +532,12 @@ def additions(columns: Floats, passes: Passes) -> Floats | None:
         left = np.flatnonzero(high > PRECISION * low)
         if not left.size:
             break
-        middle = np.sqrt(low[left] * high[left])
-        verdict = passes(failing[left], middle * scale[left])
-        high[left[verdict]] = middle[verdict]
-        low[left[~verdict]] = middle[~verdict]
+        tried = low[left, None] * (high / low)[left, None] ** (np.arange(1, parts) / parts)
+        amounts = (tried * scale[left, None]).ravel()
+        verdict = passes(np.repeat(failing[left], parts - 1), amounts).reshape(tried.shape)
+        enough = np.column_stack([verdict, np.ones(len(left), dtype=bool)]).argmax(axis=1)
+        ends = np.column_stack([low[left], tried, high[left]])
+        every = np.arange(len(left))
+        low[left], high[left] = ends[every, enough], ends[every, enough + 1]
     needed[failing] = high * scale
     return needed

@@ -19,6 +19,7 @@ import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from numpy.typing import NDArray
 from priste.quantify import CandidateOperator, Guarantee, JointProbabilities
 from priste.quantify.joint_probabilities import candidate_of, pairs_of
 from priste.quantify.judges import EveryMixture
-from priste.release.calibrators.best_guess import fixed_offsets
+from priste.release.calibrators.best_guess import Groups, Sources, fixed_offsets
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -71,15 +72,14 @@ class PriorBound:
 class EventConditions:
     """What one guarantee asks of columns over merged outputs, for rows that may be mixed.
 
-    ``likelihoods`` (cells, sources) are those of the merged outputs; ``mean`` (m,) is a prior over
-    cells, under which the search begins.
+    ``mean`` (m,) is a prior over cells, under which the search begins.
     """
 
     def __init__(
         self,
         operator: CandidateOperator,
         guarantee: Guarantee,
-        likelihoods: Floats,
+        sources: Sources,
         mean: Floats,
     ) -> None:
         self._prior_event = operator.prior_event
@@ -87,49 +87,84 @@ class EventConditions:
         self._judge = operator.judge
         self._mean = operator.weights_of(mean)
         self._guarantee = guarantee
-        event, complement = operator.event @ likelihoods, operator.complement @ likelihoods
-        alive = event.any(axis=1) | complement.any(axis=1)
+        self._sources = sources.count
+        by_cell = operator.joint
+        alive = by_cell.any(axis=(0, 2))
         highest = int(operator.exponent[alive].max(initial=-(2**40)))
-        self._exponent = np.clip(operator.exponent - highest, -900, 0)
-        scale = np.ldexp(1.0, self._exponent.astype(np.int32))[:, None]
-        self._event, self._complement = event * scale, complement * scale
-        self._few = operator.judge == EveryMixture() and len(event) <= FEW_ROWS
+        self._scale = np.ldexp(1.0, np.clip(operator.exponent - highest, -900, 0).astype(np.int32))
+        self._few = operator.judge == EveryMixture() and operator.rows <= FEW_ROWS
+        self._by_cell, self._of_outputs = by_cell, sources
+        # Few rows are multiplied out; of many rows only the columns that are asked about.
+        self._by_source = sources.summed(self._weighed(sources.emission)) if self._few else None
 
-    def bound(self, weights: Floats) -> PriorBound | None:
-        """Return the conditions of the prior with these weights (rows,); None if there are none."""
-        a = float(weights @ self._prior_event)
-        complement = float(weights @ self._prior_complement)
-        x = complement * (weights @ self._event)
-        y = a * (weights @ self._complement)
-        total = 0.5 * float(x.sum() + y.sum())
-        if not (a > 0.0 and complement > 0.0 and 0.0 < total < math.inf):
-            return None
-        return PriorBound(x / total, y / total, *self._guarantee.ratio_limits(a / complement))
+    def bounds(self, weights: Floats) -> list[PriorBound | None]:
+        """Return the conditions of priors with weights (n, rows); None where there are none."""
+        a, complement = weights @ self._prior_event, weights @ self._prior_complement
+        if self._by_source is None:
+            by_cell = (weights * self._scale) @ self._by_cell
+            x, y = self._of_outputs.summed(by_cell @ self._of_outputs.emission)
+        else:
+            x, y = weights @ self._by_source
+        x *= complement[:, None]
+        y *= a[:, None]
+        total = 0.5 * (x.sum(axis=1) + y.sum(axis=1))
+        possible = (a > 0.0) & (complement > 0.0) & (total > 0.0) & (total < math.inf)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            x /= total[:, None]
+            y /= total[:, None]
+            odds = a / complement
+        return [
+            PriorBound(x[n], y[n], *self._guarantee.ratio_limits(float(odds[n]))) if known else None
+            for n, known in enumerate(possible.tolist())
+        ]
 
     @property
     def mass(self) -> Floats:
         """How likely each source is with the event and without it, on average, (sources,)."""
-        bound = self.bound(self._mean)
+        (bound,) = self.bounds(self._mean[None])
         if bound is None:
-            return np.zeros(self._event.shape[1])
+            return np.zeros(self._sources)
         return np.asarray(0.5 * (bound.x + bound.y))
 
     def first_bounds(self) -> list[PriorBound]:
         """Return the conditions to begin with: of the reference prior and of the worst so far."""
-        weights = [self._mean]
-        everything = np.ones((self._event.shape[1], 1))
+        return [bound for bound in self.bounds(self._first_weights) if bound is not None]
+
+    @cached_property
+    def _first_weights(self) -> Floats:
+        if len(self._mean) == 1:
+            return self._mean[None]  # no other mixture
+        everything = np.ones((self._sources, 1))
         if self._few:
-            weights += [each for _, each in self._pair_witnesses(everything)]
+            worst = self._pair_witnesses(everything)[1]
         else:
             single = candidate_of(self._joint(everything), 0)
-            weights.append(self._judge.worst_mixture(single, self._guarantee))
-        return [bound for bound in (self.bound(each) for each in weights) if bound is not None]
+            worst = self._judge.worst_mixture(single, self._guarantee)[None]
+        return np.concatenate([self._mean[None], worst])
 
-    def grouped(self, groups: Floats) -> EventConditions:
-        """Return the same event over groups of sources (sources, groups)."""
+    def grouped(self, groups: Groups) -> EventConditions:
+        """Return the same event over groups of sources."""
         twin = copy.copy(self)
-        twin._event, twin._complement = self._event @ groups, self._complement @ groups
+        twin._sources = groups.members.shape[1]
+        if not groups.members.any(axis=1).all():  # what is left may have other worst priors
+            vars(twin).pop("_first_weights", None)
+        twin._by_source = (
+            self._weighed(groups.everywhere)
+            if self._by_source is None
+            else self._by_source @ groups.members
+        )
         return twin
+
+    def _weighed(self, likelihoods: Floats) -> Floats:
+        """Return (2, rows, k), the joint probabilities of likelihoods (cells, k), on one scale."""
+        rows = self._by_cell.reshape(-1, len(likelihoods)) @ likelihoods  # one product, not two
+        return np.asarray(rows.reshape(2, len(self._scale), -1) * self._scale[:, None])
+
+    def _of(self, columns: Floats) -> Floats:
+        """Return (2, rows, k), the joint probabilities of columns (sources, k)."""
+        if self._by_source is None:
+            return self._weighed(self._of_outputs.mixed(columns))
+        return np.asarray(self._by_source @ columns)
 
     def keeps(self, columns: Floats) -> Booleans:
         """Return for columns (sources, k) whether they seem to keep the guarantee."""
@@ -153,20 +188,19 @@ class EventConditions:
 
     def violated(self, columns: Floats, mass: Floats) -> list[tuple[int, PriorBound]]:
         """Return for columns (sources, k) the priors that are worst for them, with the column."""
-        found = (
+        places, weights = (
             self._pair_witnesses(columns, NEARLY_VIOLATED)
             if self._few
             else self._searched_witnesses(columns, mass)
         )
-        bounds = [(place, self.bound(weights)) for place, weights in found]
-        return [(place, bound) for place, bound in bounds if bound is not None]
+        pairs = zip(places.tolist(), self.bounds(weights), strict=True)
+        return [(place, bound) for place, bound in pairs if bound is not None]
 
-    def _pair_witnesses(
-        self, columns: Floats, least: float = -math.inf
-    ) -> list[tuple[int, Floats]]:
+    def _pair_witnesses(self, columns: Floats, least: float = -math.inf) -> tuple[Integers, Floats]:
         """Return the worst mixture of two rows for each column whose excess is ``least`` or more.
 
-        With the place of the column; both where the two directions have different ones.
+        The places (n,) of the columns and weights (n, rows); both where the two directions have
+        different ones.
         """
         mixtures, scores = self._scores(columns)
         found: dict[tuple[int, int], None] = {}
@@ -174,12 +208,13 @@ class EventConditions:
             rows = score.argmax(axis=0)
             over = np.flatnonzero(score[rows, np.arange(len(rows))] >= limit + least)
             found |= dict.fromkeys(zip(over.tolist(), rows[over].tolist(), strict=True))
-        return [(place, mixtures.weights_of(row, place)) for place, row in found]
+        places, numbers = np.array(list(found), dtype=np.int64).reshape(-1, 2).T
+        return places, mixtures.weights_of(numbers, places)
 
     def _scores(self, columns: Floats) -> tuple[Mixtures, list[tuple[Floats, float]]]:
         """Return the mixtures, and what is bounded, (n, k) logarithms each, with its limit."""
         guarantee = self._guarantee
-        event, complement = self._event @ columns, self._complement @ columns
+        event, complement = self._of(columns)
         mixtures = self._mixtures(event, complement)
         with np.errstate(divide="ignore", invalid="ignore"):
             odds = np.log(mixtures.sums(event)) - np.log(mixtures.sums(complement))
@@ -224,19 +259,20 @@ class EventConditions:
             shares,
         )
 
-    def _searched_witnesses(self, columns: Floats, mass: Floats) -> list[tuple[int, Floats]]:
+    def _searched_witnesses(self, columns: Floats, mass: Floats) -> tuple[Integers, Floats]:
         joint = self._joint(columns)
         fails = np.flatnonzero(~self._judge.passes(joint, self._guarantee))
-        worst = fails[np.argsort(-(mass @ columns)[fails], kind="stable")][:WITNESSES].tolist()
-        return [
-            (place, self._judge.worst_mixture(candidate_of(joint, place), self._guarantee))
-            for place in worst
+        worst = fails[np.argsort(-(mass @ columns)[fails], kind="stable")][:WITNESSES]
+        weights = [
+            self._judge.worst_mixture(candidate_of(joint, place), self._guarantee)
+            for place in worst.tolist()
         ]
+        return worst, np.array(weights).reshape(len(worst), len(self._mean))
 
     def _joint(self, columns: Floats) -> JointProbabilities:
         return JointProbabilities(
             np.stack([self._prior_event, self._prior_complement]),
-            np.stack([self._event @ columns, self._complement @ columns]),
+            self._of(columns),
             np.zeros(len(self._prior_event), dtype=np.int64),
             SEARCH_ERROR,
             0.0,
@@ -259,11 +295,11 @@ class Mixtures:
         """Return (n, k), the values (rows, k) or (rows, 1) of each mixture."""
         return np.asarray(values[self.first] + self.shares * values[self.second])
 
-    def weights_of(self, number: int, place: int) -> Floats:
-        """Return the weights (rows,) of a mixture for the column at a place."""
-        weights = np.zeros(self.rows)
-        weights[self.second[number]] = self.shares[number, place]
-        weights[self.first[number]] = 1.0
+    def weights_of(self, numbers: Integers, places: Integers) -> Floats:
+        """Return the weights (n, rows) of mixtures, each for the column at a place."""
+        weights, every = np.zeros((len(numbers), self.rows)), np.arange(len(numbers))
+        weights[every, self.second[numbers]] = self.shares[numbers, places]
+        weights[every, self.first[numbers]] = 1.0
         return weights
 
 
@@ -295,6 +331,9 @@ TIE_TOLERANCE = 1e-10
 
 TINY = 1e-300
 
+LARGEST_LOGARITHM = 700.0
+"""Of a ratio: limits above it are as good as none."""
+
 COLUMN_WISE, MINIMISE = 1, 1
 """How the solver numbers the form of a matrix and the sense of a programme."""
 
@@ -323,11 +362,10 @@ class Programme:
         self._infinite = highspy.kHighsInf
         self._infeasible = highspy.HighsModelStatus.kInfeasible
         self._sources, self._targets = costs.shape
-        self._source, self._target = np.nonzero(arcs)
-        order = np.argsort(self._target, kind="stable")
-        starts = np.searchsorted(self._target[order], np.arange(1, self._targets))
-        self._by_target = np.split(order, starts)
-        rows = [row for bound in bounds for row in _written(bound)]
+        rows, _ = _written(*_stacked(bounds, self._sources))
+        possible = _possible(arcs, rows)
+        self._source, self._target = np.nonzero(possible)
+        ties = TIE * fixed_offsets(int(arcs.sum()))[possible[arcs]]
         self._solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]  # it has no types
         for option, value in (
             ("output_flag", False),
@@ -337,38 +375,40 @@ class Programme:
             ("dual_feasibility_tolerance", TIE_TOLERANCE),
         ):
             self._solver.setOptionValue(option, value)
-        self._pass(costs, rows)
-        self._add_rows(
-            [(np.arange(len(self._source)), cap[self._source, self._target]) for cap, _ in caps],
-            [most for _, most in caps],
-        )
+        self._pass(costs[self._source, self._target] + ties, rows, (rows > 0.0) @ possible)
+        if caps:
+            rows = np.array([cap[self._source, self._target] for cap, _ in caps])
+            self._add_rows(rows, np.array([most for _, most in caps]))
 
-    def _pass(self, costs: Floats, rows: list[Floats]) -> None:
-        """Give the solver the programme column by column, one for each arc."""
-        count, height = len(self._source), 1 + len(rows)
-        index = np.empty((count, height), dtype=np.int32)
-        value = np.empty((count, height))
-        index[:, 0], value[:, 0] = self._source, 1.0
-        for place, row in enumerate(rows):
-            index[:, 1 + place] = self._sources + place * self._targets + self._target
-            value[:, 1 + place] = row[self._source]
-        limited = len(rows) * self._targets
+    def _pass(self, costs: Floats, rows: Floats, binding: Booleans) -> None:
+        """Give the solver the programme column by column, one for each arc.
+
+        ``binding`` (rows, targets) says at which targets a row can be above 0; elsewhere it is
+        left out.
+        """
+        count, limited = len(self._source), int(binding.sum())
+        numbers = np.full(binding.T.shape, -1)
+        numbers[binding.T] = self._sources + np.arange(limited)
+        index = np.column_stack([self._source, numbers[self._target]])
+        value = np.column_stack([np.ones(count), rows.T[self._source]])
+        used = index >= 0
+        starts = np.concatenate([[0], np.cumsum(used.sum(axis=1))])
         ones = np.ones(self._sources)
         self._solver.passModel(
             count,
             self._sources + limited,
-            count * height,
+            int(starts[-1]),
             COLUMN_WISE,
             MINIMISE,
             0.0,
-            costs[self._source, self._target] + TIE * fixed_offsets(count),
+            costs,
             np.zeros(count),
             np.full(count, self._infinite),
             np.concatenate([ones, np.full(limited, -self._infinite)]),
             np.concatenate([ones, np.zeros(limited)]),
-            np.arange(0, count * height + 1, height, dtype=np.int32),
-            index.ravel(),
-            value.ravel(),
+            starts.astype(np.int32),
+            index[used].astype(np.int32),
+            value[used],
             np.zeros(count, dtype=np.int32),  # no variable is an integer
         )
 
@@ -380,7 +420,7 @@ class Programme:
         ``find`` returns for a remap the priors that are worst for its targets.
         """
         best: Floats | None = None
-        for _ in range(rounds):
+        for after in reversed(range(rounds)):
             self._solver.setOptionValue("simplex_iteration_limit", max(pivots, 1))
             self._solver.run()
             pivots -= int(self._solver.getInfo().simplex_iteration_count)
@@ -393,7 +433,7 @@ class Programme:
             if remap is None:
                 return best
             best = remap
-            if pivots <= 0 or not self._add(find(remap), remap):
+            if not after or pivots <= 0 or not self._add(find(remap), remap):
                 return best
         return best
 
@@ -407,43 +447,65 @@ class Programme:
 
     def _add(self, findings: list[Finding], remap: Floats) -> int:
         """Write down the priors that are violated, for their targets; count the rows."""
-        rows = []
-        for target, bound in findings:
-            if _within(float(bound.x @ remap[:, target]), float(bound.y @ remap[:, target]), bound):
-                continue
-            arcs = self._by_target[target]
-            rows += [(arcs, row[self._source[arcs]]) for row in _written(bound)]
-        self._add_rows(rows, [0.0] * len(rows))
-        return len(rows)
+        ratios, limits = _stacked([bound for _, bound in findings], self._sources)
+        targets = np.array([target for target, _ in findings], dtype=np.int64)
+        x, y = np.einsum("nds,sn->dn", ratios, remap[:, targets])
+        up, down = np.exp(np.minimum(limits, LARGEST_LOGARITHM)).T
+        over = ~((x <= up * y) & (y <= down * x))
+        rows, numbers = _written(ratios[over], limits[over])
+        there = targets[over][numbers][:, None] == self._target
+        return self._add_rows(np.where(there, rows[:, self._source], 0.0), np.zeros(len(rows)))
 
-    def _add_rows(self, rows: list[tuple[Integers, Floats]], most: list[float]) -> None:
-        """Add rows, each over some arcs, that must be at most a number."""
-        if not rows:
-            return
-        scales = [1.0 / max(float(np.abs(row).max(initial=0.0)), TINY) for _, row in rows]
-        lengths = [len(arcs) for arcs, _ in rows]
+    def _add_rows(self, rows: Floats, most: Floats) -> int:
+        """Add rows (n, arcs) that must be at most ``most`` (n,); count those that can be more."""
+        binding = (rows.max(axis=1, initial=0.0) > 0.0) | (most < 0.0)
+        rows, most = rows[binding], most[binding]
+        if not len(rows):
+            return 0
+        scale = 1.0 / np.maximum(np.abs(rows).max(axis=1), TINY)
+        used = rows != 0.0
+        lengths = used.sum(axis=1)
         self._solver.addRows(
             len(rows),
             np.full(len(rows), -self._infinite),
-            np.array(most) * scales,
-            sum(lengths),
+            most * scale,
+            int(lengths.sum()),
             np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int32),
-            np.concatenate([arcs for arcs, _ in rows]).astype(np.int32),
-            np.concatenate([row * scale for (_, row), scale in zip(rows, scales, strict=True)]),
+            used.nonzero()[1].astype(np.int32),
+            (rows * scale[:, None])[used],
         )
+        return len(rows)
 
 
-def _written(bound: PriorBound) -> list[Floats]:
-    """Return rows over sources, one for each direction that is bounded; each must be <= 0."""
-    rows: list[Floats] = []
-    for limit, more, less in ((bound.up, bound.x, bound.y), (bound.down, bound.y, bound.x)):
-        if limit < math.inf:
-            row = more - math.exp(limit - MARGIN) * less
-            largest = float(np.abs(row).max(initial=0.0))
-            if largest > 0.0:
-                rows.append(row / largest)
-    return rows
+def _stacked(bounds: Sequence[PriorBound], sources: int) -> tuple[Floats, Floats]:
+    """Return x and y of all bounds, (n, 2, sources), and their limits, (n, 2)."""
+    ratios = np.array([(bound.x, bound.y) for bound in bounds]).reshape(-1, 2, sources)
+    return ratios, np.array([(bound.up, bound.down) for bound in bounds]).reshape(-1, 2)
 
 
-def _within(x: float, y: float, bound: PriorBound) -> bool:
-    return x <= math.exp(min(bound.up, 700.0)) * y and y <= math.exp(min(bound.down, 700.0)) * x
+def _written(ratios: Floats, limits: Floats) -> tuple[Floats, Integers]:
+    """Return rows (k, sources) that must be <= 0, and the number of the bound of each, (k,).
+
+    One for each direction that is bounded, the largest number of which is 1 or -1.
+    """
+    numbers, sides = np.nonzero(limits < math.inf)
+    factors = np.exp(np.minimum(limits[numbers, sides], LARGEST_LOGARITHM) - MARGIN)
+    rows = ratios[numbers, sides] - factors[:, None] * ratios[numbers, 1 - sides]
+    largest = np.abs(rows).max(axis=1, initial=0.0)
+    some = largest > 0.0
+    return rows[some] / largest[some, None], numbers[some]
+
+
+def _possible(arcs: Booleans, rows: Floats) -> Booleans:
+    """Return the arcs (sources, targets) that the first rows (n, sources) leave possible.
+
+    A row is at most 0 at every target. So a source with a number above 0 is never sent where no
+    source with one below 0 may be.
+    """
+    left = arcs
+    while True:
+        lonely = ((rows < 0.0) @ left == 0).astype(np.float64)
+        fewer = left & (((rows > 0.0).T @ lonely) == 0.0)
+        if (fewer == left).all():
+            return left
+        left = fewer

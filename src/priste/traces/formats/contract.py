@@ -54,7 +54,7 @@ class Head:
 
 
 def by_name(inner: PurePath) -> str | None:
-    """Return the name of a file as its user: nothing else tells."""
+    """Return the name of a file as its user, if nothing else names one."""
     return inner.with_suffix("").as_posix()
 
 
@@ -63,11 +63,11 @@ class TraceFormat:
     """Everything there is to know about one format.
 
     ``recognised_by`` says in words what ``recognises`` looks for in the first bytes; ``suffixes``
-    guarantee the format, ``other_suffixes`` guarantee another but may hold it. ``read`` yields the
-    records of a file; a format of ``tables`` has that instead. ``write`` is None for a format that
-    is only read. ``names_users`` says that files name users themselves; otherwise a file holds one
-    user, and ``user_of_file`` tells whose a file of a folder is by its place. ``ignores`` are names
-    of files that lie beside those of the format. Times before ``earliest`` are wrong clocks.
+    name the format; files with ``other_suffixes``, which name another, may hold it. ``read`` yields
+    the records of a file; a format of ``tables`` has that instead. ``write`` is None for a format
+    that is only read. ``names_users`` says that files name users themselves; otherwise a file holds
+    one user, and ``user_of_file`` tells whose a file of a folder is by its place. ``ignores`` are
+    names of files that lie next to those of the format. Times before ``earliest`` are wrong clocks.
     """
 
     name: str

@@ -1,4 +1,5 @@
-"""GPX 1.0 and 1.1: the points of tracks. Waypoints and routes are not where somebody was when."""
+"""GPX 1.0 and 1.1: the points of tracks. Waypoints and routes do not say when somebody was
+there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON documents that strangers wrote, read record by record within bounds."""
+"""Untrusted JSON documents, read record by record within bounds."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _HALF_DAY = timedelta(hours=12)
 
 @dataclass
 class _Epoch:
-    """What the sentences of one time of day said."""
+    """The values of the sentences of one time of day."""
 
     clock: time
     day: date | None = None

@@ -23,7 +23,7 @@ def format_named(name: str) -> str:
 
 
 def format_of_name(name: str | PurePath) -> str | None:
-    """Return the format that a file's name guarantees, if any.
+    """Return the format that a file's name states, if any.
 
     >>> format_of_name("walk.GPX")
     'gpx'
@@ -36,7 +36,7 @@ def detect_format(file: SourceFile | Path) -> str:
     """Return the format of a file by its name and its first bytes, which must agree.
 
     Raises :class:`TraceError` for an empty file, one that nothing recognises, or one whose name
-    guarantees something else than it holds; ``format=`` overrides.
+    states another format than it holds; ``format=`` overrides.
     """
     if isinstance(file, Path):
         file = SourceFile(file, file.name)
@@ -75,9 +75,8 @@ def _unknown(name: str, head: Head) -> TraceError:
         for known in FORMATS.values()
         if kind is None or kind in known.recognised_by
     ]
-    what = f"is {kind}, but of no kind" if kind else "looks like none of the formats"
+    what = f"begins like {kind}, but of no kind that is" if kind else "is of none of the formats"
     return TraceError(
-        f"is not known: {name} {what} that is known. Looked for: {'; '.join(sought)}.",
-        parameter="format",
-        hint="If it is one of them, name it.",
+        f"{name} {what} known. Looked for: {'; '.join(sought)}",
+        hint="If it is one of them, name it (--format, or format=).",
     )

@@ -1,4 +1,4 @@
-"""Lines of a text file, however long and broken: no line is held beyond a limit."""
+"""Lines of a text file, with a limit on the length of a line."""
 
 from __future__ import annotations
 

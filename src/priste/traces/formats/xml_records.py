@@ -1,4 +1,4 @@
-"""XML files of fixes, read element by element: nothing is held but the element at hand."""
+"""XML files of fixes, read element by element; only the present element is in memory."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ export function inWords(error) {
       .filter(Boolean)
       .join(" ");
   console.error(error);
-  return "The page could not make sense of what the studio sent. Reload it; if that does not help, it is a fault of priste.";
+  return "The page could not read the studio's answer. Reload it. If that does not help, it is a bug in priste.";
 }
 
 const UNREACHABLE = {
@@ -85,7 +85,7 @@ export class Api {
     }
     throw new Problem(
       told ?? {
-        message: `The studio answered with ${answer.status} and no words.`,
+        message: `The studio answered with ${answer.status} and no message.`,
         hint: "Reload the page.",
       },
       answer.status,

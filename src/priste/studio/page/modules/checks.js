@@ -73,7 +73,7 @@ export function openChecks(store, { open, api }) {
           const possible = read.every(([, each]) => canBeLeftOut(each));
           return {
             key: `read ${name} ${hours.join()} ${possible}`,
-            words: `The hours of “${name}”${hours.length ? ` (${hours.map(whenWords).join("; ")})` : ""} were read when this map, its places and its numbers were drafted, so these may tell about them. ${possible ? "Another draft leaves them out; what you painted stays." : "Choose fewer hours of the week, and another draft can leave them out."}`,
+            words: `The hours of “${name}”${hours.length ? ` (${hours.map(whenWords).join("; ")})` : ""} were read when this map, its places and its numbers were drafted, so these may reveal something about them. ${possible ? "Another draft leaves them out; what you painted stays." : "Choose fewer hours of the week, and another draft can leave them out."}`,
             action: possible ? "Draft again without them" : null,
             press: draftAgain,
           };

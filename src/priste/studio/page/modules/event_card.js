@@ -209,7 +209,7 @@ export function eventCard(store, id, change) {
 /** How far the beliefs of the chosen adversary go; nothing where they are one. */
 function beliefsWords({ lowest, highest }) {
   const [low, high] = [percent(lowest), percent(highest)];
-  return low === high ? "" : `Between ${low} and ${high}, as beliefs of the adversary go.`;
+  return low === high ? "" : `Between ${low} and ${high}, depending on the belief of the adversary.`;
 }
 
 /** How likely something guarded is; `before` are words before the figure. */

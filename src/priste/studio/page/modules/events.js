@@ -61,7 +61,7 @@ export function openEvents(store, view, api) {
   const list = element("div", { class: "list" });
   const groups = element("div", { class: "list" });
   const join = button("Guard several together", () => addTogether(store, addSecret), {
-    title: "Then also which of them happened, and whether all did, stays deniable.",
+    title: "Then it also stays deniable which of them happened, and whether all did.",
   });
   show(
     view,

@@ -25,7 +25,7 @@ export function openExport(store, view, { open, api }) {
     element(
       "p",
       { class: "quiet" },
-      "The same files, to the bit, as the command line makes with the same policy and seed.",
+      "The command line makes the same files, to the bit, with the same policy and seed.",
     ),
     whose,
     openChecks(store, { open, api }),
@@ -35,7 +35,7 @@ export function openExport(store, view, { open, api }) {
 
   async function save(words, ask, name, again = null) {
     const long = /report|everything/.test(words) && store.get("run")?.steps.length > 200;
-    const patience = long ? ": every release is gone through again, which can take a minute" : "";
+    const patience = long ? ": every release is computed again, which can take a minute" : "";
     show(state, element("span", { class: "busy" }, `preparing ${words}${patience}`));
     try {
       const answer = await ask();
@@ -54,7 +54,7 @@ export function openExport(store, view, { open, api }) {
       // Two runs of the same days tell more than one: the server asks whether that is meant.
       const insist =
         again && error.status === 409
-          ? button("Save it beside, without a guarantee about both", () => save(words, again, name))
+          ? button("Save a second stream, without a guarantee about both", () => save(words, again, name))
           : null;
       show(state, element("span", { class: "says bad" }, inWords(error)), insist);
     }
@@ -95,7 +95,7 @@ export function openExport(store, view, { open, api }) {
       row(
         "The policy",
         changed
-          ? "What you choose now. It has changed since the run; “Everything” holds the policy of the run."
+          ? "Your present settings. They have changed since the run; “Everything” holds the policy of the run."
           : "What you chose, as a file that every priste command reads. It names your places: keep it to yourself.",
         () => save("the policy", finished && !changed ? fromRun("policy.toml") : policyOf, "policy.toml"),
         Boolean(wrong),
@@ -110,7 +110,7 @@ export function openExport(store, view, { open, api }) {
       ),
       row(
         "The report to share",
-        "What was released and what it tells, made from the releases alone: it may go where they go. It names no place and no secret.",
+        "What was released, made from the releases alone: you may share it. It names no place and no secret.",
         () =>
           save(
             "the report to share",
@@ -130,7 +130,7 @@ export function openExport(store, view, { open, api }) {
       ),
       row(
         "The report with the truth",
-        "The same with the true path drawn: for your eyes only.",
+        "The same with the true path drawn: keep it to yourself.",
         () => save("the report with the truth", fromRun("report.html?truth=1"), "report-with-the-truth.html"),
         !finished,
         first,

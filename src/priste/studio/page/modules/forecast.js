@@ -147,7 +147,7 @@ export function atWork({ state, found, progress }) {
 function atAGlance(forecast) {
   const { state, found } = forecast ?? {};
   if (state === "computing") return `What it will cost: ${atWork(forecast)}`;
-  if (state === "failed") return "What it will cost cannot be said: see below.";
+  if (state === "failed") return "The cost cannot be forecast: see below.";
   if (!found || state === "missing" || state === "stopped") return "";
   const parts = [
     ["near the secret", found.near],
@@ -163,7 +163,7 @@ function atAGlance(forecast) {
 function worthHearing(forecast) {
   const { state, found, message } = forecast ?? {};
   if (state === "computing") return "The forecast is being made.";
-  if (state === "known") return `The forecast is there. ${found.sentence}`;
+  if (state === "known") return `The forecast is ready. ${found.sentence}`;
   if (state === "failed") return `The forecast failed. ${message}`;
   return state === "missing" ? message : "";
 }

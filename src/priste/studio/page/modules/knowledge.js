@@ -8,7 +8,7 @@ import { metres } from "./words.js";
 
 const FAMILIES = [
   ["home", "How people move, and your home"],
-  ["all", "Also your own earlier days, and life without that home"],
+  ["all", "Also your own earlier days, and people without that home"],
 ];
 const HOURS = [
   ["off", "None"],

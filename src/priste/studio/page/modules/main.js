@@ -169,7 +169,7 @@ async function openPolicy(file) {
 }
 
 function close() {
-  if (isUnsaved(store) && !confirm("What you painted and ran was not exported. Leave it?")) return;
+  if (isUnsaved(store) && !confirm("Your work was not exported. Leave it?")) return;
   endLive();
   endWatch();
   void api.end();
@@ -192,7 +192,7 @@ store.watch(["phase", "world"], () => {
       ? "watching priste live"
       : source
         ? source.kind === "town"
-          ? "a town that does not exist"
+          ? "a made-up town"
           : [source.name, ...(source.people.length > 1 ? [source.person] : [])].join(", ")
         : "";
 });
@@ -261,7 +261,7 @@ try {
       element(
         "h1",
         { class: "small-title" },
-        error.status === 401 ? "This address has lost its key" : "The studio cannot be reached",
+        error.status === 401 ? "This address has lost its token" : "The studio cannot be reached",
       ),
       element("p", {}, error.message, " ", error.hint ?? ""),
     ),

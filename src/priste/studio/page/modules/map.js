@@ -319,7 +319,7 @@ export function openMap(store, frame, legend, api) {
         ),
       );
     if (store.get("world")?.population)
-      rows.push(checkbox("where you are expected", layers.population, toggle("population")));
+      rows.push(checkbox("where the model expects you", layers.population, toggle("population")));
     if (run)
       rows.push(checkbox("where the worst adversary believes you began", layers.worst, toggle("worst")));
     rows.push(checkbox("coasts, borders and cities", layers.world ?? true, toggle("world")));

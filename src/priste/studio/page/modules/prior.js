@@ -68,7 +68,7 @@ export function openPrior(store, api) {
       );
     } else if (run.state === "running" || run.state === "queued") {
       store.set({ view: null });
-      tell("Drawn when the run is over; until then, as one sees it who knows the population.");
+      tell("Shown when the run is over. Until then: an adversary who knows the population.");
     } else if (prior === "painted" && painted.size === 0) {
       store.set({ view: null });
       tell("Paint on the map where this adversary believes the week began.");

@@ -21,8 +21,8 @@ const size = (guarantee) =>
 
 export function openProtection(store, view, glance, api) {
   const whom = slider("Which adversary?", "knows the population", "any prior");
-  const sure = slider("How sure may the adversary get?", "no surer at all", "quite sure");
-  const blur = slider("How much noise at most, before that?", "exact where allowed", "very vague");
+  const sure = slider("How sure may the adversary get?", "not at all", "quite sure");
+  const blur = slider("How much noise before calibration, at most?", "exact where allowed", "very vague");
   const besides = element("fieldset", {});
   const sizeNote = element("p", { class: "says note small", hidden: true });
   const kinds = element("div", {});
@@ -273,7 +273,7 @@ export function openProtection(store, view, glance, api) {
               }),
           },
         }),
-        "Empty: random numbers of the system, which is what protects. A number repeats a run, for experiments.",
+        "Leave it empty for private draws. A number repeats a run, for experiments.",
       ),
     );
     show(expert, rows);

@@ -151,7 +151,7 @@ export function openRun(store, view, { open, api }) {
     element("section", { class: "card" }, heading, moment, chartKeys(), charts, pick, table.node, prior),
     tiles,
     more,
-    element("section", { class: "card" }, element("h3", {}, "When it is vague"), strip),
+    element("section", { class: "card" }, element("h3", {}, "When the error is large"), strip),
     element(
       "div",
       { class: "row next" },
@@ -359,7 +359,7 @@ function beforehand(store) {
     element(
       "p",
       { class: "quiet small" },
-      "Each release appears on the map and in the curves as it is made. You can stop at any time, go back, and read it as another adversary does.",
+      "Each release appears on the map and in the curves as it is made. You can stop at any time, go back, and choose another adversary.",
     ),
   );
 }

@@ -96,7 +96,7 @@ export function openStart(store, node, { open, api }) {
       element(
         "section",
         { class: "way" },
-        element("h2", {}, "A town that does not exist"),
+        element("h2", {}, "A made-up town"),
         element(
           "p",
           {},
@@ -131,7 +131,7 @@ export function openStart(store, node, { open, api }) {
       back,
       element("h2", {}, "What you have open"),
       element("p", {}, source.kind === "town" ? "The town, with what you painted in it." : source.name),
-      button("Go on with it", () => store.set({ phase: "bench" }), { class: "main large" }),
+      button("Continue", () => store.set({ phase: "bench" }), { class: "main large" }),
     );
   });
 

@@ -93,7 +93,7 @@ export function timeline({ times, stepMinutes, label, change }) {
         ? element(
             "li",
             { class: "quiet small" },
-            "The picture cannot draw steps and moments; they count all the same.",
+            "The picture does not show steps and moments, but they count.",
           )
         : null,
     );

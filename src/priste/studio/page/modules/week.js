@@ -262,7 +262,7 @@ export function openWeek(store, view, { open, api, close, openPolicy }) {
       node,
       person,
       update({ source, map, clock, setting }) {
-        words.textContent = `${plural(map.columns, "column")} and ${plural(map.rows, "row")} of cells, ${plural(clock.steps, "step")}. Smaller cells and shorter steps say more and take longer.`;
+        words.textContent = `${plural(map.columns, "column")} and ${plural(map.rows, "row")} of cells, ${plural(clock.steps, "step")}. Smaller cells and shorter steps are more precise and take longer.`;
         const cells = CELLS.map((each) => [each, metres(1000 * Number(each))]);
         const wide = String(map.cellSize);
         fill(size, options(cells, wide, metres(1000 * map.cellSize)), wide);
