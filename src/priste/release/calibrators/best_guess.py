@@ -337,8 +337,8 @@ class MergedOutputs:
     ``targets`` (T,) are outputs; ``own`` (G,) the place in ``targets`` of the guess of each source,
     all different; ``joint`` (n, outputs) is the probability of n places and an output,
     ``place_costs`` (n, T) the cost of releasing a target at each of these places; ``mass`` (G,) the
-    probability of each source; ``constant`` the place in ``targets`` of the best constant output, and
-    ``constant_cost`` its expected cost.
+    probability of each source; ``constant`` the place in ``targets`` of the best constant output,
+    and ``constant_cost`` its expected cost.
     """
 
     sources: Sources
