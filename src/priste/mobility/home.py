@@ -1,9 +1,9 @@
 """Models of a person whose home is known.
 
-A population model knows nobody's home: a person who went somewhere in the evening moves on from
-there for days, as everybody does. An adversary who knows the home expects the person to return. So
-each transition ``M`` of a population model is mixed with moves to the home, by as much as it takes
-to be home a step later with the probabilities of :class:`HomeHabits`:
+A population model does not know the home: a person who went to a place in the evening moves on from
+there for days, as the population does. An adversary who knows the home expects the person to
+return. So each transition ``M`` of a population model is mixed with moves to the home, by as much
+as it takes to be home a step later with the probabilities of :class:`HomeHabits`:
 
     M'[i] = (1 - e[i]) * M[i] + e[i] * home[i]
     e[i]  = max(0, (wanted[i] - there[i]) / (1 - there[i]))
@@ -69,9 +69,9 @@ class HomeHabits:
             if value is not None:
                 check_float(value, name, "HomeHabits", least=0, below=1)
 
-    def at(self, dark: bool) -> tuple[float, float]:
+    def at(self, at_night: bool) -> tuple[float, float]:
         """Return ``stay`` and ``back`` at a step by day or at night."""
-        if not dark:
+        if not at_night:
             return self.stay, self.back
         stay, back = self.stay_at_night, self.back_at_night
         return self.stay if stay is None else stay, self.back if back is None else back
@@ -119,15 +119,16 @@ def with_homes(
     """
     schedule = _first_order(model)
     places = _homes(model.grid, homes)
-    dark = _dark(night).tolist()
+    at_night = _night_steps(night).tolist()
     if schedule.cyclic:
-        length = math.lcm(len(schedule.repeating), len(dark))
+        length = math.lcm(len(schedule.repeating), len(at_night))
     else:
         length = len(schedule.repeating)
     made: dict[tuple[Transition, bool], Transition] = {}
     steps = []
     for step in range(length):
-        plain, now = schedule.repeating[step % len(schedule.repeating)], dark[step % len(dark)]
+        plain = schedule.repeating[step % len(schedule.repeating)]
+        now = at_night[step % len(at_night)]
         key = plain, now
         if key not in made:
             made[key] = _mixed_with_homes(model.grid, plain, places, *habits.at(now))
@@ -173,23 +174,23 @@ def _homes(
     return [(_home(grid, cells), share / total) for cells, share in homes]
 
 
-def _dark(night: Sequence[bool] | None) -> np.ndarray:
+def _night_steps(night: Sequence[bool] | None) -> np.ndarray:
     """Return for each step of a cycle whether it is at night; by default none is."""
     return np.asarray(night if night is not None and len(night) else [False], dtype=np.bool_)
 
 
-def _each_at_home(
+def _each_with_home(
     people: Iterable[CellSequences], homes: Iterable[Collection[int]]
 ) -> list[tuple[CellSequences, Collection[int]]]:
-    everybody, cells = list(people), list(homes)
-    if len(everybody) != len(cells):
+    known, cells = list(people), list(homes)
+    if len(known) != len(cells):
         raise InvalidParameter(
-            f"must be one for each of the {len(everybody)} people",
+            f"must be one for each of the {len(known)} people",
             parameter="homes",
             owner="home_habits_of",
             value=len(cells),
         )
-    return list(zip(everybody, cells, strict=True))
+    return list(zip(known, cells, strict=True))
 
 
 def _mixed_with_homes(
@@ -204,13 +205,13 @@ def _mixed_with_homes(
     drawn = np.divide(missing, 1.0 - there, out=np.zeros(grid.size), where=missing > 0.0)
     drawn = drawn.round(_DRAWN_DIGITS)  # the last bits of ``there`` differ between processors
     inside = np.where(at_home > 0.0, drawn, 0.0)
-    ways = sparse.csr_array(sparse.diags_array(inside))
+    moves = sparse.csr_array(sparse.diags_array(inside))
     for cells, share in homes:
-        ways = sparse.csr_array(ways + _ways_home(grid, cells, share * (drawn - inside)))
-    return plain.blended(1.0 - drawn, ways)
+        moves = sparse.csr_array(moves + _moves_home(grid, cells, share * (drawn - inside)))
+    return plain.blended(1.0 - drawn, moves)
 
 
-def _ways_home(grid: Grid, home: IntArray, drawn: FloatArray) -> sparse.csr_array:
+def _moves_home(grid: Grid, home: IntArray, drawn: FloatArray) -> sparse.csr_array:
     """Return the (m, m) moves to one home, with the weights ``drawn`` of each row."""
     away = np.flatnonzero(drawn)
     if home.size <= MANY_CELLS:
@@ -241,15 +242,17 @@ def home_habits_of(
     >>> home_habits_of(grid, [[[0] * 30 + [1, 2, 0, 0] * 12]])
     HomeHabits(stay=0.764, back=0.5, stay_at_night=None, back_at_night=None)
     """
-    dark = _dark(night)
-    pairs = ((each, None) for each in people) if homes is None else _each_at_home(people, homes)
+    at_night = _night_steps(night)
+    pairs = ((each, None) for each in people) if homes is None else _each_with_home(people, homes)
     counts = np.zeros((2, 2, 2))  # by day or night, from home or not, home or not
     for person, given in pairs:
         sequences = checked_sequences(person, grid.size, owner="home_habits_of")
         home = np.zeros(grid.size, dtype=np.bool_)
-        home[_where_most(grid, sequences, dark) if given is None else _home(grid, given)] = True
+        home[_most_visited(grid, sequences, at_night) if given is None else _home(grid, given)] = (
+            True
+        )
         moves = moves_of(sequences, [0] * len(sequences))
-        asleep = dark[moves.steps % dark.size].astype(np.int64)
+        asleep = at_night[moves.steps % at_night.size].astype(np.int64)
         away, gone = (~home[cells] for cells in (moves.sources, moves.targets))
         np.add.at(counts, (asleep, away.astype(np.int64), gone.astype(np.int64)), 1.0)
     everything = counts.sum(axis=0)
@@ -257,7 +260,7 @@ def home_habits_of(
         _share(counts[0, away], _share(everything[away], usual))
         for away, usual in ((0, USUAL_STAY), (1, USUAL_BACK))
     )
-    if not dark.any():
+    if not at_night.any():
         return HomeHabits(stay, back)
     return HomeHabits(stay, back, _share(counts[1, 0], stay), _share(counts[1, 1], back))
 
@@ -272,7 +275,7 @@ def usual_home(
     [2]
     """
     found = checked_sequences(sequences, grid.size, owner="usual_home")
-    return _where_most(grid, found, _dark(night))
+    return _most_visited(grid, found, _night_steps(night))
 
 
 def usual_homes(
@@ -286,13 +289,13 @@ def usual_homes(
     1 in 1,000. Empty if no cell has so many.
 
     >>> line = Grid(rows=1, columns=3, cell_size=1.0)
-    >>> usual_homes(line, [[2, 1, 2, 1, 2, 1, 2, 1, 1, 1, 2, 1, 1, 1, 0, 0]], night=[True, False])
+    >>> usual_homes(line, [[2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 1, 1, 0, 0]], night=[True, False])
     [(2, 1.0)]
     """
-    dark = _dark(night)
+    at_night = _night_steps(night)
     spent: Counter[int] = Counter()
     for cells in checked_sequences(sequences, grid.size, owner="usual_homes"):
-        asleep = dark[np.arange(len(cells)) % dark.size]
+        asleep = at_night[np.arange(len(cells)) % at_night.size]
         known = np.flatnonzero(asleep & (cells != GAP))
         nights = np.cumsum(np.diff(asleep, prepend=False))[known]
         for night_cells in np.split(cells[known], np.flatnonzero(np.diff(nights)) + 1):
@@ -307,13 +310,13 @@ def usual_homes(
     return [(cell, round(count / total, _DIGITS)) for cell, count in found]
 
 
-def _where_most(grid: Grid, sequences: Sequence[IntArray], dark: np.ndarray) -> list[int]:
+def _most_visited(grid: Grid, sequences: Sequence[IntArray], at_night: np.ndarray) -> list[int]:
     """Return the most frequent cell at night, or of all steps if none is known at night."""
     none = np.empty(0, dtype=np.int64)
     cells = np.concatenate([none, *sequences])
     steps = np.concatenate([none, *(np.arange(len(each)) for each in sequences)])
     known = cells != GAP
-    asleep = known & dark[steps % dark.size]
+    asleep = known & at_night[steps % at_night.size]
     chosen = cells[asleep if asleep.any() else known]
     return [int(np.bincount(chosen, minlength=grid.size).argmax())] if chosen.size else []
 
