@@ -383,7 +383,7 @@ class Programme:
     def _pass(self, costs: Floats, rows: Floats, binding: Booleans) -> None:
         """Give the solver the programme column by column, one for each arc.
 
-        ``binding`` (rows, targets) says at which targets a row can be above 0; elsewhere it is
+        ``binding`` (rows, targets) says at which targets a row can be above 0; at others it is
         left out.
         """
         count, limited = len(self._source), int(binding.sum())
