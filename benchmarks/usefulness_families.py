@@ -100,6 +100,11 @@ have 20 quarters of an hour with a fix: use ``--known-quarters 12``, also for th
 SEVEN = ("009", "013", "014", "028", "030", "033", "034")
 """Other tables were compared with the present ones on these, and not kept."""
 
+SEVERAL = (
+    "022", "041", "052", "068", "084", "085", "092", "104", "126", "153", "167",
+)  # fmt: skip
+"""Of all people above those who sleep at several homes."""
+
 FRESH = (
     "010", "012", "029", "046", "055", "058", "061", "073", "075", "081", "083", "089", "101",
     "103", "110", "112", "113", "115", "122", "135", "140", "141", "147", "155", "169", "174",
@@ -134,6 +139,7 @@ GROUPS = {
     "seven": SEVEN,
     "held-out": HELD_OUT,
     "fresh": FRESH,
+    "several homes": SEVERAL,
     "cabs": CABS,
 }
 

@@ -6,6 +6,7 @@ import json
 import math
 from dataclasses import replace
 from fractions import Fraction
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,10 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
 NAMES = sorted(
     path.stem for path in FOLDER.glob("*.py") if "\ndef main(arguments" in path.read_text()
 )
+
+
+LIBRARY_OF = {"qif": "qif", "streets": "leuvenmapmatching"}
+"""What parts of the red team need beside the libraries of the tests."""
 
 
 class Worked(Exception):
@@ -227,22 +232,32 @@ def test_an_extreme_point_is_found_by_the_attack_on_synthetic_data() -> None:
     assert synthetic_data.attacked(rng.random(rows.shape), labels)["trained"][1] == 0.0
 
 
-def test_a_slice_of_the_red_team_runs_and_goes_on(
+@pytest.mark.filterwarnings("ignore:invalid escape sequence")  # of leuvenmapmatching
+def test_the_quick_red_team_runs_and_goes_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Exact leakages of a small world: the page marks what is above; a way is not done twice."""
-    run = ["model-exact", "--quick", "--work", str(tmp_path)]
-    redteam.main([*run, "--way", "exact", "--way", "priste"])
+    """Every part on the built-in town: the page marks what is above; a way is not done twice."""
+    parts = ["model", "model-exact", "residents", "residents-exact", "ada", "ada-exact"]
+    parts += ["own-history", "together", "zones"]
+    parts += [part for part, library in LIBRARY_OF.items() if find_spec(library)]
+    run = ["--quick", "--work", str(tmp_path)]
+    redteam.main([*parts, *run])
     assert "model-exact-3 priste" in capsys.readouterr().err
-    redteam.main([*run, "--way", "constant", "--way", "priste"])
-    assert "model-exact-3 priste" not in capsys.readouterr().err
-    rows = json.loads((tmp_path / "quick/redteam.json").read_text())["model-exact"]["ways"]
+    kept = json.loads((tmp_path / "quick/redteam.json").read_text())
+    assert [*kept] == parts
+    for world in ("model", "residents", "ada"):
+        assert [*kept[world]["ways"]] == [*kept[world]["streams"]] == [*redteam.QUICK_WAYS]
+        assert kept[f"{world}-exact"]["ways"]["constant"][0] == 0.0
+    rows = kept["model-exact"]["ways"]
     assert rows["exact"][0] is None
     assert 0.0 < rows["priste"][0] <= 1.0
-    assert rows["constant"][0] == 0.0
     written = (tmp_path / "quick/red-team.md").read_text()
     assert "| exact | **certain**" in written
     assert "| constant | 1 (" in written
+    redteam.main(["model-exact", *run, "--way", "delay", "--way", "priste"])
+    said = capsys.readouterr().err
+    assert "model-exact-3 delay" in said
+    assert "model-exact-3 priste" not in said
 
 
 def test_the_page_names_the_commit_of_each_way() -> None:

@@ -14,7 +14,7 @@ import pytest
 from tests import worker_jobs as jobs
 
 from priste import PristeError
-from priste.workers import TRIES, Said, Worker, finished, preload
+from priste.workers import TRIES, Message, Worker, finished, preload
 
 ROOT = Path(__file__).parent.parent
 
@@ -125,19 +125,19 @@ def test_a_cancelled_job_ends_and_its_worker_goes_on() -> None:
     process = worker._process.pid
     for _ in range(2):
         worker.begin(0)
-        assert worker.hear() == (Said.REPORTED, "still here")
+        assert worker.receive() == (Message.REPORTED, "still here")
         worker.cancel()
-        while (said := worker.hear()[0]) is Said.REPORTED:
+        while (said := worker.receive()[0]) is Message.REPORTED:
             pass
-        assert said is Said.CANCELLED
+        assert said is Message.CANCELLED
         worker.cancel()  # too late: the next job is not meant
     worker.begin(0)
-    assert worker.hear() == (Said.REPORTED, "still here")
+    assert worker.receive() == (Message.REPORTED, "still here")
     assert worker._process.pid == process
     worker.kill()
-    while (heard := worker.hear())[0] is Said.REPORTED:
+    while (heard := worker.receive())[0] is Message.REPORTED:
         pass
-    assert heard == (Said.DIED, "was killed (SIGKILL), as systems do when memory is short")
+    assert heard == (Message.DIED, "was killed (SIGKILL), as systems do when memory is short")
     worker.end()
 
 

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from priste import PristeError
-from priste.workers import finished, tell
+from priste.workers import finished, report
 
 
 def doubled(job: int) -> int:
@@ -34,7 +34,7 @@ def die(job: int) -> int:
 
 
 def die_at(bad: int, job: int) -> int:
-    tell()
+    report()
     if job == bad:
         os.kill(os.getpid(), signal.SIGSEGV)
     return job
@@ -62,7 +62,7 @@ def parents(_: int) -> tuple[int, int, bool]:
 
 def tell_until_cancelled(_: int) -> None:
     while True:
-        tell("still here")
+        report("still here")
         time.sleep(0.01)
 
 

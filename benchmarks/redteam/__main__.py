@@ -43,13 +43,13 @@ FULL = {
     "exact": 50,
 }
 QUICK = {
-    "model": 30,
-    "residents": 90,
+    "model": 15,
+    "residents": 60,
     "ada": 10,
     "days": 40,
     "visitors": 8,
     "streams": 1,
-    "pairs": 3,
+    "pairs": 2,
     "guessed": 10,
     "walkers": 5,
     "files": 10,

@@ -37,9 +37,9 @@ TRIES = 3
 """How many workers may die at one job before it is given up."""
 
 GRACE = 2.0
-"""Seconds in which a worker that nobody needs any more may end by itself."""
+"""Seconds that a worker which is not needed any more has to end by itself."""
 
-AGAIN = 0.1
+RETRY_AFTER = 0.1
 """Seconds after which a process is started again: a fork server that was killed takes so long to
 be known as dead."""
 
@@ -52,12 +52,12 @@ SHORT_FOLDER = "/tmp"
 
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
-_SERVED = "forkserver" in multiprocessing.get_all_start_methods()
-_CONTEXT: Any = multiprocessing.get_context("forkserver" if _SERVED else "spawn")
+_FORK_SERVER = "forkserver" in multiprocessing.get_all_start_methods()
+_CONTEXT: Any = multiprocessing.get_context("forkserver" if _FORK_SERVER else "spawn")
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
-OnTold = Callable[[int], None]
+OnReports = Callable[[int], None]
 OnLost = Callable[[int, Any, str], None]
 
 
@@ -65,8 +65,8 @@ class Cancelled(Exception):
     """The job of this worker is no longer wanted."""
 
 
-class Said(Enum):
-    """What a worker says of its job: something meanwhile, its end, or that the worker has died."""
+class Message(Enum):
+    """What a worker sends about its job: progress, how it ended, or that the worker died."""
 
     REPORTED, DONE, FAILED, CANCELLED, DIED = range(5)
 
@@ -77,7 +77,7 @@ def preload(module: str) -> None:
     The first call counts: there is one fork server in a process. The module must not start threads,
     since a fork does not keep them.
     """
-    if _SERVED:
+    if _FORK_SERVER:
         from multiprocessing.forkserver import ensure_running
 
         _CONTEXT.set_forkserver_preload([module])
@@ -90,7 +90,7 @@ def finished(
     jobs: Iterable[Job],
     *,
     workers: int,
-    on_done: OnTold | None = None,
+    on_done: OnReports | None = None,
     tries: int = TRIES,
     on_lost: OnLost | None = None,
 ) -> Iterator[tuple[int, Result]]:
@@ -98,7 +98,7 @@ def finished(
 
     ``perform`` is sent to each worker once, and jobs and results as they come: all must pickle.
     Jobs are taken from ``jobs`` one by one, and must be safe to do again: another worker does the
-    job of one that died. ``on_done`` gets how often workers called :func:`tell`, and a negative
+    job of one that died. ``on_done`` gets how often workers called :func:`report`, and a negative
     number when a worker died and what it reported of its job will be reported again. An error that
     a job raises is raised here.
 
@@ -108,8 +108,8 @@ def finished(
     work = pickle.dumps(perform)
     again: deque[_Task] = deque()
     waiting = (_Task(number, job) for number, job in enumerate(jobs))
-    crew: dict[Connection, tuple[Worker, _Task]] = {}
-    tell_on = on_done or (lambda count: None)
+    busy: dict[Connection, tuple[Worker, _Task]] = {}
+    on_report = on_done or (lambda count: None)
     done = 0
 
     def next_task() -> _Task | None:
@@ -117,25 +117,25 @@ def finished(
 
     def begin(worker: Worker, task: _Task) -> None:
         task.reported = 0
-        crew[worker.pipe] = worker, task
+        busy[worker.pipe] = worker, task
         worker.begin(task.job)
 
     try:
         while True:
-            while len(crew) < workers and (task := next_task()):
+            while len(busy) < workers and (task := next_task()):
                 begin(Worker(work), task)
-            if not crew:
+            if not busy:
                 return
-            for pipe in wait(list(crew)):
-                worker, task = crew[pipe]  # type: ignore[index]
-                said, value = worker.hear()
-                if said is Said.REPORTED:
+            for pipe in wait(list(busy)):
+                worker, task = busy[pipe]  # type: ignore[index]
+                message, value = worker.receive()
+                if message is Message.REPORTED:
                     task.reported += 1
-                    tell_on(1)
+                    on_report(1)
                     continue
-                del crew[worker.pipe]
-                if said is Said.DIED:
-                    tell_on(-task.reported)
+                del busy[worker.pipe]
+                if message is Message.DIED:
+                    on_report(-task.reported)
                     worker.end()
                     if (task := task.after_death(tries, value, done, on_lost)) is not None:
                         again.append(task)
@@ -145,12 +145,12 @@ def finished(
                     begin(worker, following)
                 else:
                     worker.end()
-                if said is not Said.DONE:
+                if message is not Message.DONE:
                     raise value
                 done += 1
                 yield task.number, value
     finally:
-        for worker, _ in crew.values():
+        for worker, _ in busy.values():
             worker.end(grace=0.0)
 
 
@@ -164,7 +164,7 @@ class _Task:
     deaths: int = 0
 
     def after_death(self, tries: int, how: str, done: int, on_lost: OnLost | None) -> _Task | None:
-        """Return the task to be done again; None if it is given up. PristeError if nobody hears."""
+        """Return the task to be done again; None if it is given up and goes to ``on_lost``."""
         self.deaths += 1
         if self.deaths < tries:
             return self
@@ -188,7 +188,7 @@ class Worker:
     def __init__(self, work: bytes) -> None:
         for left in reversed(range(TRIES)):
             self.pipe, theirs = _CONTEXT.Pipe()
-            self._process = _CONTEXT.Process(target=_serve, args=(theirs, work), daemon=True)
+            self._process = _CONTEXT.Process(target=_run_jobs, args=(theirs, work), daemon=True)
             with theirs, _for_new_processes():
                 try:
                     self._process.start()
@@ -201,29 +201,29 @@ class Worker:
                             "is kept.",
                             hint="Run the same command again where there is more memory.",
                         ) from None
-            time.sleep(AGAIN)
+            time.sleep(RETRY_AFTER)
 
     def begin(self, job: Any) -> None:
-        """Send a job; that the worker is dead is reported by :meth:`hear`."""
+        """Send a job; that the worker is dead is reported by :meth:`receive`."""
         with suppress(OSError):
             self.pipe.send((job,))
 
     def cancel(self) -> None:
-        """Let the job end at its next :func:`tell`; of no effect when it has ended."""
+        """Let the job end at its next :func:`report`; of no effect when it has ended."""
         with suppress(OSError):
             self.pipe.send(None)
 
-    def hear(self) -> tuple[Said, Any]:
-        """Wait for what the worker says next; with DIED comes how it died, in words."""
+    def receive(self) -> tuple[Message, Any]:
+        """Wait for the next message of the worker; with DIED comes how it died, in words."""
         try:
-            said: tuple[Said, Any] = self.pipe.recv()
-            return said
+            received: tuple[Message, Any] = self.pipe.recv()
+            return received
         except (EOFError, OSError, pickle.UnpicklingError):
             self._process.join(GRACE)
-            return Said.DIED, _how_it_died(self._process.exitcode)
+            return Message.DIED, _how_it_died(self._process.exitcode)
 
     def kill(self) -> None:
-        """End the process now, whatever it does; :meth:`hear` tells that it died."""
+        """End the process now, whatever it does; :meth:`receive` then returns DIED."""
         self._process.kill()
 
     def end(self, grace: float = GRACE) -> None:
@@ -235,7 +235,7 @@ class Worker:
 
 
 def _how_it_died(code: int | None) -> str:
-    """Say how a process with an exit code died; None or 255 if nobody knows.
+    """Say how a process with an exit code died; None or 255 if that is unknown.
 
     >>> _how_it_died(-9), _how_it_died(-11)
     ('was killed (SIGKILL), as systems do when memory is short', 'crashed (SIGSEGV)')
@@ -252,7 +252,7 @@ def _how_it_died(code: int | None) -> str:
 
 @contextmanager
 def _for_new_processes() -> Iterator[None]:
-    """Let processes started now use one thread for linear algebra, and never hear Ctrl-C.
+    """Let processes started now use one thread for linear algebra, and ignore Ctrl-C.
 
     They read the number of threads when they start. Ctrl-C is for this process; they end with it.
     """
@@ -275,7 +275,7 @@ def _for_new_processes() -> Iterator[None]:
 
 def _listen_in_a_short_folder() -> None:
     """Let this process choose the folder of its sockets now, where the usual one is too long."""
-    if not _SERVED or len(os.fsencode(tempfile.gettempdir())) <= LONGEST_FOLDER:
+    if not _FORK_SERVER or len(os.fsencode(tempfile.gettempdir())) <= LONGEST_FOLDER:
         return
     before, tempfile.tempdir = tempfile.tempdir, SHORT_FOLDER
     try:
@@ -288,22 +288,22 @@ def _listen_in_a_short_folder() -> None:
 
 
 _to_parent: Connection | None = None
-_unwanted = threading.Event()
+_cancelled = threading.Event()
 
 
-def tell(value: Any = None) -> None:
-    """Tell the process that waits something of this job; nothing outside of a worker.
+def report(value: Any = None) -> None:
+    """Send the waiting process a report about this job; does nothing outside of a worker.
 
     Cancelled is raised if that process does not want the job any more.
     """
-    if _unwanted.is_set():
+    if _cancelled.is_set():
         raise Cancelled
     if _to_parent is not None:
         with suppress(OSError):
-            _to_parent.send((Said.REPORTED, value))
+            _to_parent.send((Message.REPORTED, value))
 
 
-def _serve(pipe: Connection, work: bytes) -> NoReturn:
+def _run_jobs(pipe: Connection, work: bytes) -> NoReturn:
     """Do one job after the other until the pipe ends."""
     global _to_parent
     _to_parent = pipe
@@ -319,24 +319,24 @@ def _serve(pipe: Connection, work: bytes) -> NoReturn:
             job = jobs.get()
             try:
                 perform = perform or pickle.loads(work)
-                answer: tuple[Said, Any] = Said.DONE, perform(job)
+                answer: tuple[Message, Any] = Message.DONE, perform(job)
             except Cancelled as end:
-                answer = Said.CANCELLED, end
+                answer = Message.CANCELLED, end
             except Exception as problem:
-                answer = Said.FAILED, problem
+                answer = Message.FAILED, problem
             _send(pipe, answer)
     finally:
         os._exit(1)
 
 
-def _send(pipe: Connection, answer: tuple[Said, Any]) -> None:
+def _send(pipe: Connection, answer: tuple[Message, Any]) -> None:
     try:
         pipe.send(answer)
     except (pickle.PicklingError, TypeError, AttributeError):
         kind = type(answer[1]).__name__
         pipe.send(
             (
-                Said.FAILED,
+                Message.FAILED,
                 PristeError(
                     f"A worker could not send a {kind} back.", hint="Return what can be pickled."
                 ),
@@ -345,13 +345,13 @@ def _send(pipe: Connection, answer: tuple[Said, Any]) -> None:
 
 
 def _receive(pipe: Connection, jobs: queue.SimpleQueue[Any]) -> NoReturn:
-    """Take in jobs and cancellations; end this process when the pipe does: no orphans."""
+    """Receive jobs and cancellations; end this process when the pipe ends."""
     with suppress(EOFError, OSError):
         while True:
-            message = pipe.recv()
-            if message is None:
-                _unwanted.set()
+            received = pipe.recv()
+            if received is None:
+                _cancelled.set()
             else:
-                _unwanted.clear()
-                jobs.put(message[0])
+                _cancelled.clear()
+                jobs.put(received[0])
     os._exit(0)

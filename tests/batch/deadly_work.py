@@ -7,13 +7,13 @@ import signal
 
 from priste.batch.engines import Job, Work
 from priste.batch.groups import OnUser, Outcome
-from priste.workers import tell
+from priste.workers import report
 
 
 class Deadly(Work):
     """Work that ends the process at ben, as data may that a library cannot bear."""
 
-    def outcomes(self, job: Job, on_user: OnUser | None = tell) -> tuple[Outcome, ...]:
+    def outcomes(self, job: Job, on_user: OnUser | None = report) -> tuple[Outcome, ...]:
         """Die at ben."""
         if "ben" in job.table["user"].to_pylist():
             os.kill(os.getpid(), signal.SIGKILL)

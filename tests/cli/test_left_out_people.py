@@ -71,6 +71,7 @@ def test_people_of_a_public_model_beside_somebody_with_earlier_days(tmp_path: Pa
     found = told("protect", dora, "-p", policy, "-o", out, "--seed", 3)
     assert "your own earlier days" in found["adversary"]
     audited = told("audit", out)
+    assert audited["adversary"] == found["adversary"]
     for name, entry in found["events"].items():
         assert audited["events"][name]["max"] == entry["max"]
     page = told("protect", dora, "-p", policy, "-o", tmp_path / "p.csv", "--seed", 3,

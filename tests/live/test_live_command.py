@@ -31,7 +31,7 @@ from priste.live.settings import PersonSettings, Settings
         (["--policy", "policy.toml", "--listen", "nowhere"], "127.0.0.1:8787"),
         (["--policy", "policy.toml", "--hold", "soon"], "90s, 30min or 2h"),
         (["--policy", "policy.toml", "--person", "a/b"], "must have 1 to 64 letters"),
-        (["--config", "missing.toml"], "no settings"),
+        (["--config", "missing.toml"], "no settings file"),
         (["--policy", "policy.toml", "--owntracks-key-file", "policy.toml"], "must hold one line"),
         (["status"], "no service"),
     ],

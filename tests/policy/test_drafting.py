@@ -69,6 +69,28 @@ def test_hours_that_a_recording_does_not_hold_are_refused_as_a_wish() -> None:
     assert read_policy(drafted([outing], guard=["wed 12:00-13:00"]).text).events
 
 
+def test_a_map_of_an_outing_holds_all_of_its_path() -> None:
+    """Of a detour of three minutes too, of which a fix every five minutes shows nothing."""
+    minute = 60 * 1_000_000
+    times = 1_770_100_000_000_000 // (5 * minute) * 5 * minute + np.arange(60) * minute
+    lats = np.full(60, 46.0)
+    lats[[11, 12, 13]] = 46.02
+    trace = Trace("ada", times, lats, 7.0 + 0.0005 * np.arange(60))
+    found = drafted([trace], guard=[])
+    policy = read_policy(found.text)
+    assert "All of that time is on it." in " ".join(found.notes)
+    assert policy.grid.cell_at(46.02, 7.006) not in policy.grid.border
+
+
+def test_no_fix_in_the_time_asked_for_is_said() -> None:
+    """With hours to guard too: it is not the guarded hours that leave too little."""
+    week = week_of(1, list(range(7)))
+    late = datetime(2040, 1, 1)
+    for guard in ((), ("fri 18:00-20:00",)):
+        with pytest.raises(InvalidParameter, match="no fix in the time that was asked for"):
+            drafted([week], zone="UTC", since=late, guard=guard)
+
+
 def test_two_short_recordings_weeks_apart_hold_the_hours_of_the_template() -> None:
     """The busiest stretch is an outing then, but its clock still holds what the template guards."""
     hour = 3_600_000_000

@@ -23,7 +23,9 @@ def test_no_mixture_of_priors_is_worse_than_the_one_that_is_found(rows: int) -> 
     quantifier.observe(draws.random(GRID.size))
     (operator,) = quantifier.candidate_operators()
     table = draws.dirichlet(np.full(5, 0.5), size=GRID.size)
-    conditions = EventConditions(operator, OddsBound(1.0, 1.0), Sources.apart(table), priors[0])
+    conditions = EventConditions(
+        operator, OddsBound(1.0, 1.0), Sources(table, np.arange(table.shape[1])), priors[0]
+    )
     _, ((up, _), (down, _)) = conditions._scores(np.eye(5))
     for place in range(5):
         after = quantifier.copy()

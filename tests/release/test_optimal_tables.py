@@ -45,15 +45,15 @@ from priste.release.calibrators.best_guess import (
 from priste.release.calibrators.optimal import (
     MOST_SOURCES,
     _groups,
-    _left_alone,
-    _none,
+    _none_passes,
+    _unmixed,
     populations,
 )
 from priste.release.calibrators.programme import PriorBound, Programme
 from priste.release.calibrators.spending import (
-    AT_LEAST,
-    AT_ONCE,
-    LAST,
+    FIRST_SHARE,
+    LAST_SHARE,
+    LEAST_STEP,
     limited,
     scheduled_limits,
     sensitivity,
@@ -116,7 +116,7 @@ def test_every_table_sums_to_one_passes_and_is_no_worse_than_a_constant(
         constant = constant_output(state, Costs("distance", "the test"))
         by_cell = (table.likelihoods * distances[:, table.outputs]).sum(axis=1)
         people = populations(state, list(state.operators()))
-        assert table.cost == pytest.approx(people.everybody @ by_cell, abs=ROUNDING)
+        assert table.cost == pytest.approx(people.mixture @ by_cell, abs=ROUNDING)
         for half in [*people.protected, state.predicted()]:
             assert half @ by_cell <= half @ distances[:, constant] * (1 + SLACK) + ROUNDING
         p.release(int(cell))
@@ -249,12 +249,12 @@ def test_groups_are_of_all_sources(spread: float) -> None:
     mech, costs = PlanarLaplace(grid, 2.0), Costs("distance", "the test")
     people = np.exp(-costs.matrix(mech)[40] / spread)
     sources = merged_outputs(mech, people / people.sum(), costs)
-    harmless = np.arange(len(sources.mass)) % 3 == 0
-    groups, guesses, exact = _groups(mech, sources, sources.mass, lambda some: harmless[some])
-    assert ((groups.members.sum(axis=1) == 1.0) != np.isin(np.arange(len(harmless)), exact)).all()
+    passing = np.arange(len(sources.mass)) % 3 == 0
+    groups, guesses, exact = _groups(mech, sources, sources.mass, lambda some: passing[some])
+    assert ((groups.members.sum(axis=1) == 1.0) != np.isin(np.arange(len(passing)), exact)).all()
     assert groups.members.shape[1] == len(guesses) <= MOST_SOURCES + 1
-    assert harmless[exact].all()
-    groups, _, exact = _groups(mech, sources, sources.mass, _none)
+    assert passing[exact].all()
+    groups, _, exact = _groups(mech, sources, sources.mass, _none_passes)
     assert len(exact) == 0
     assert (groups.members.sum(axis=1) == 1.0).all()
     if spread == 60.0:
@@ -262,10 +262,10 @@ def test_groups_are_of_all_sources(spread: float) -> None:
         assert by_group[np.arange(len(by_group)), guesses] == pytest.approx(by_group.min(axis=1))
 
 
-def test_groups_left_alone_are_those_nobody_else_is_released_as() -> None:
-    """Only these may be released as finely as is harmless: their target stands for nobody else."""
+def test_unmixed_groups_have_a_target_of_their_own() -> None:
+    """Only a group whose target stands for no other group may be released exactly."""
     remap = np.array([[1.0, 0, 0, 0], [0, 0.5, 0.5, 0], [0, 1.0, 0, 0], [0, 0, 0, 1.0]])
-    assert _left_alone(remap).tolist() == [True, False, False, True]
+    assert _unmixed(remap).tolist() == [True, False, False, True]
 
 
 def test_where_people_may_be_anywhere_a_table_serves_them() -> None:
@@ -340,8 +340,8 @@ def test_what_may_be_used_never_falls_and_the_last_is_kept(apart: list[float]) -
     """Shares grow from a part of the guarantee to all but the last, which is for after."""
     found = shares(np.array(apart))
     assert (np.diff(found) >= -ROUNDING).all()
-    assert found[0] >= AT_ONCE
-    assert found[-1] == pytest.approx(1.0 - LAST if any(apart) else 1.0)
+    assert found[0] >= FIRST_SHARE
+    assert found[-1] == pytest.approx(1.0 - LAST_SHARE if any(apart) else 1.0)
 
 
 @pytest.mark.parametrize("last_bits", [1.0 - 1e-15, 1.0, 1.0 + 1e-15])
@@ -383,7 +383,7 @@ def test_no_step_uses_up_all_that_is_left(leaked: float) -> None:
         assert isinstance(limit, OddsBound)
         assert max(leaked, 0.0) <= limit.up < 1.0
         assert limit.up == limit.down
-        assert limit.up <= max(leaked + AT_LEAST * (1.0 - leaked), share)
+        assert limit.up <= max(leaked + LEAST_STEP * (1.0 - leaked), share)
 
 
 def test_a_stream_recovers_when_its_event_is_past() -> None:

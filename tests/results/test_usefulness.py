@@ -5,18 +5,21 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
-from tests.cli.small_world import GRID, POLICY, QUICK, START, STEPS, policy_of
+from tests.cli.small_world import GRID, POLICY, QUICK, START, STEPS, policy_of, with_a_short_event
 
 from priste.events import near_events, near_reach
 from priste.maps import Grid
 from priste.policy import Policy, read_policy
 from priste.results import CONSTANT, PRISTE, UNCALIBRATED, RunErrors, usefulness
 from priste.results.true_steps import NONE, true_steps
-from priste.results.usefulness import FINE, OffMap, person_errors
+from priste.results.usefulness import OffMap, person_errors
 from priste.traces import Fix, Trace
 
 CLOSE = 1e-9
 """A sum in another order is within that, relatively."""
+
+ROUNDED = 1e-2
+"""Metres: positions are added up as whole millimetres."""
 
 TRUTH = [0, 0, 1, 5, None, 10, 10, 9, 5, 1, 0, 0]
 TOLD = [0, 1, 1, 6, 6, None, 10, 9, 5, 2, 0, 3]
@@ -117,17 +120,19 @@ def test_uncalibrated_is_the_expectation_of_the_mechanism() -> None:
 
 
 def test_the_constant_point_is_the_best_one() -> None:
-    """No centre of a cell is nearer on average; positions are known to a fine cell."""
-    policy = policy_of(QUICK)
+    """No centre of a cell is nearer on average, far from the events, near them and in all."""
+    policy = policy_of(with_a_short_event(QUICK).replace("06:00-07:00", "00:00-01:00"))
     steps = true_steps(policy, a_trace(TRUTH))
     found = usefulness(policy, steps, TOLD).ways[CONSTANT]
     kept = [s for s in range(STEPS) if TRUTH[s] is not None and TOLD[s] is not None]
-    means = [
-        np.mean([1000 * math.dist(steps.places[s], GRID.centers[c]) for s in kept])
-        for c in range(GRID.size)
-    ]
-    fine = 1000 * GRID.cell_size / FINE
-    assert found.everywhere == pytest.approx(min(means), abs=fine * math.sqrt(0.5))
+    metres = 1000 * np.array(
+        [[math.dist(steps.places[s], center) for center in GRID.centers] for s in kept]
+    )
+    best = metres[:, metres.mean(axis=0).argmin()]
+    near = near_events(STEPS, [e.event for e in policy.events.values()], near_reach(3600.0))[kept]
+    assert found.everywhere == pytest.approx(best.mean(), abs=ROUNDED)
+    assert found.near == pytest.approx(best[near].mean(), abs=ROUNDED)
+    assert found.far == pytest.approx(best[~near].mean(), abs=ROUNDED)
 
 
 def test_people_may_be_added_in_any_order_of_their_groups() -> None:

@@ -38,9 +38,12 @@ def test_figures_are_shown_when_they_are_stable(
 
 
 def test_a_constant_point_that_does_as_well_is_named() -> None:
-    """Near the secret, and only there, is where guarded hours release one public point."""
+    """Near the secret, where guarded hours release one public point, or everywhere."""
     plain = "Near the secret this is no better than a constant point."
     assert plain in foretold_words(cost(8, 100.0, 10.0, 390.0))
     assert plain not in foretold_words(cost(8, 100.0, 10.0, 300.0))
-    said = foretold_words(cost(8, 520.0, 40.0))
-    assert said == "Expect a mean error of 520 m, in 80 of 100 cases between 480 m and 560 m."
+    said = foretold_words(cost(8, 320.0, 40.0))
+    assert said == "Expect a mean error of 320 m, in 80 of 100 cases between 280 m and 360 m."
+    assert foretold_words(cost(8, 520.0, 40.0)).endswith(
+        "560 m. This is no better than a constant point."
+    )

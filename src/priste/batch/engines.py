@@ -81,11 +81,11 @@ class Work:
     key: Key = field(repr=False)
     recognition: Recognition = field(repr=False)
 
-    def __call__(self, job: Job, on_user: OnUser | None = pools.tell) -> Made:
+    def __call__(self, job: Job, on_user: OnUser | None = pools.report) -> Made:
         """Protect the users of a job."""
         return Made.of(job, self.outcomes(job, on_user))
 
-    def outcomes(self, job: Job, on_user: OnUser | None = pools.tell) -> tuple[Outcome, ...]:
+    def outcomes(self, job: Job, on_user: OnUser | None = pools.report) -> tuple[Outcome, ...]:
         """Protect the users of a job, and return what became of each."""
         return protect_group(
             job.table,

@@ -55,7 +55,7 @@ class Audited:
 
         of = self.audit
         who = "one stream" if len(of.users) == 1 else f"{len(of.users)} streams"
-        whom = f", if released by {of.emission}, to {of.policy.chosen_adversary.words}\n"
+        whom = f", if released by {of.emission}, to {of.against}\n"
         out.print(Text.assemble((f"What {who} revealed", "bold"), whom))
         if of.snapped:
             out.print(

@@ -43,7 +43,8 @@ class Evaluated:
         out.print(
             "Errors are from the true fix to the released point. uncalibrated is one draw of the "
             "policy's mechanism without priste; constant is the point that is best for this very "
-            "truth. docs/how-to/evaluate.md defines each line."
+            "truth. docs/how-to/evaluate.md defines each line. All are made from true locations: "
+            "keep them to yourself."
         )
 
 

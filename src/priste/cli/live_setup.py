@@ -161,7 +161,9 @@ class _Questions:
             if default:
                 return read(default)
             raise InvalidParameter(
-                "is needed where nothing can be asked", parameter=option, owner="priste live setup"
+                "must be given where nothing can be asked",
+                parameter=option,
+                owner="priste live setup",
             )
         while True:
             try:

@@ -43,6 +43,8 @@ def in_options(error: PristeError) -> str:
     >>> in_options(PristeError("must be given.", parameter="zone", hint="Such as UTC."))
     '--zone must be given. Such as UTC.'
     """
+    if error.parameter.startswith("--"):
+        return message_of(error, error.parameter)
     if error.owner in OF_COMMANDS and error.parameter in OPTIONS:
         return message_of(error, OPTIONS[error.parameter])
     return str(error)

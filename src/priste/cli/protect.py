@@ -130,6 +130,7 @@ class Protection:
         if made["users"] > 1:
             out.print(users_table(made))
         out.print(metres_table(made))
+        out.print("These means are made from true locations: keep them to yourself.")
         if batch.errors.off_map.sentence():
             out.print(batch.errors.off_map.sentence())
         if self.verdict == "not guaranteed":
@@ -206,7 +207,7 @@ def protect(
         workload,
     )
     from priste.report import MOST_SHOWN, is_short, run_reports, write_html
-    from priste.results import policies_of_ledgers, summarise_run
+    from priste.results import adversary_of_all, policies_of_ledgers, summarise_run
     from priste.traces import released_suffix
 
     if output is None and not source.name:
@@ -302,7 +303,7 @@ def protect(
             write_html(reports, report, summary=summary, overwrite=overwrite)
     return Protection(
         batch,
-        _against(loaded, own),
+        adversary_of_all(loaded, own),
         report,
         any_prior,
         gaps_in_the_guard(loaded),
@@ -342,15 +343,6 @@ def steps_in_time(done: int, total: int, spent: float, seconds: float) -> int:
     return max(done, min(total, math.ceil(done * seconds / max(spent, 1e-3))))
 
 
-def _against(policy: Policy, own: Mapping[str | None, Policy]) -> str:
-    """Return the adversary in words: of a single person, with the model of their own days."""
-    if len(own) == 1:
-        (policy,) = own.values()
-        return policy.chosen_adversary.words
-    also = "; of people with enough earlier days, also one who knows a model of these days"
-    return policy.chosen_adversary.words + also * policy.depends_on_person
-
-
 def _any_prior_of(policy: Policy, report: StreamReport) -> AnyPriorLeakage | None:
     """Return what any prior learns from a stream, as its report found it.
 
@@ -368,7 +360,7 @@ def _any_prior_of(policy: Policy, report: StreamReport) -> AnyPriorLeakage | Non
 def beside(source: Path, suffix: str) -> Path:
     """Return where a source is released to when nothing is said: next to it, with a suffix.
 
-    >>> beside(Path("week/run.fit"), ".gpx").name, next to(Path("Data"), "").name
+    >>> beside(Path("week/run.fit"), ".gpx").name, beside(Path("Data"), "").name
     ('run.released.gpx', 'Data.released')
     """
     return source.with_name(f"{source.stem}.released{suffix}")

@@ -198,7 +198,8 @@ class Comparison:
         whose = "of the opened trace" if self.opened else "of simulated people"
         note = " The guarded hours of the trace were not read." if self.opened else ""
         return (
-            f"From {self.streams} streams of at most {self.steps} releases {whose}; in "
+            f"From {self.streams} stream{'s' * (self.streams != 1)} of at most {self.steps} "
+            f"releases {whose}; in "
             f"{self.happened or 'none'} of them a guarded event happens. Each leakage is exact for "
             f"its stream, and the largest is shown.{note} Nothing was released."
         )

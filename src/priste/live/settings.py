@@ -270,7 +270,7 @@ def load_settings(path: Path) -> Settings:
 
     Raises PolicyError with every mistake of form and its line, InvalidParameter for the others.
     """
-    text = text_of(path, "settings")
+    text = text_of(path, "settings file")
     mistakes = Mistakes(text, path.name)
     try:
         document = ServiceDocument.model_validate(read_tables(text, path.name))

@@ -286,7 +286,7 @@ def usual_homes(
     1 in 1,000. Empty if no cell has so many.
 
     >>> line = Grid(rows=1, columns=3, cell_size=1.0)
-    >>> usual_homes(line, [[2, 1, 2, 1, 2, 1, 1, 1, 2, 1, 1, 1, 0, 0]], night=[True, False])
+    >>> usual_homes(line, [[2, 1, 2, 1, 2, 1, 2, 1, 1, 1, 2, 1, 1, 1, 0, 0]], night=[True, False])
     [(2, 1.0)]
     """
     dark = _dark(night)

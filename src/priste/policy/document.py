@@ -151,8 +151,10 @@ def text_of(path: Path, what: str = "policy file") -> str:
     try:
         return path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
-        hint = "Write one with: priste init" if what == "policy file" else ""
-        raise PolicyError(f"There is no {what} {str(path)!r}.", hint=hint) from None
+        command = "priste init" if what == "policy file" else "priste live setup"
+        raise PolicyError(
+            f"There is no {what} {str(path)!r}.", hint=f"Write one with: {command}"
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise PolicyError(f"The {what} {str(path)!r} cannot be read: {error}.") from error
 

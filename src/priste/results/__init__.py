@@ -16,6 +16,7 @@ from priste.results.evaluation import Evaluation, evaluate
 from priste.results.other_adversaries import other_adversaries
 from priste.results.policy_audits import (
     PolicyAudit,
+    adversary_of_all,
     assumed_mechanism,
     audit_ledgers,
     audit_traces,
@@ -57,6 +58,7 @@ __all__ = [
     "UserSummary",
     "Verdict",
     "Worth",
+    "adversary_of_all",
     "any_prior_leakage",
     "any_prior_work",
     "assumed_mechanism",

@@ -90,12 +90,17 @@ class PolicyAudit(Plottable, Tabular):
                 )
         return found
 
+    @property
+    def against(self) -> str:
+        """The adversary in words, with the models of the people's own days."""
+        return adversary_of_all(self.policy, self.own)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; see docs/reference/cli.md."""
         found: dict[str, Any] = {
             "emission": self.emission,
             "snapped": self.snapped,
-            "adversary": self.policy.chosen_adversary.words,
+            "adversary": self.against,
             "verdict": str(self.verdict),
             "events": {
                 name: {
@@ -223,6 +228,15 @@ def policies_of_ledgers(
             since = begin_of_stream(own[trace.user], ledgers[trace.user])
             own[trace.user] = own[trace.user].for_user(trace, since)
     return {user: policy_of_ledger(own[user], ledger) for user, ledger in ledgers.items()}
+
+
+def adversary_of_all(policy: Policy, own: Mapping[str | None, Policy]) -> str:
+    """Return the adversary in words: of a single person, with the model of their own days."""
+    if len(own) == 1:
+        (policy,) = own.values()
+        return policy.chosen_adversary.words
+    also = "; of people with enough earlier days, also one who knows a model of these days"
+    return policy.chosen_adversary.words + also * policy.depends_on_person
 
 
 def _with_other_models(

@@ -40,7 +40,11 @@ PRISTE, UNCALIBRATED, CONSTANT = "with priste", "uncalibrated", "constant point"
 FAR, NEAR = range(2)
 
 FINE = 4
-"""Positions of many people are kept as counts in cells of 1/FINE of the side of a cell."""
+"""Positions of many people are kept as counts in cells of 1/FINE of the side of a cell, with the
+middle of those in each."""
+
+MILLIMETRE = 1e-6
+"""In km. Positions are added up as whole millimetres, which do not depend on the order."""
 
 CURVE_KM = np.concatenate([np.arange(0, 2, 0.025), np.arange(2, 20, 0.25), np.arange(20, 501, 5)])
 """The distances at which the share of releases within them is known."""
@@ -176,8 +180,8 @@ class PersonErrors:
     """The errors of one person's stream, added up.
 
     ``uncalibrated`` is the expectation of the mechanism; None where its table depends on past
-    releases. ``fine`` are the true positions of the steps that count, as fine cells, far from the
-    events and near them.
+    releases. ``fine`` are the true positions of the steps that count, far from the events and near
+    them: (n, 3) fine cells, and millimetres east and north of their corners.
     """
 
     released: Sums
@@ -297,22 +301,19 @@ def _hypot(apart: Floats) -> Floats:
 
 
 def fine_steps(policy: Policy, truth: TrueSteps) -> tuple[Integers, Integers]:
-    """Return the fine cells of all steps with a fix on the map, far from the events and near."""
+    """Return the positions of all steps with a fix on the map, as in :class:`PersonErrors`."""
     there = np.flatnonzero(truth.known & (truth.cells != NONE))
     return _fine(policy.grid, truth.places[there], near_steps(policy, len(truth))[there])
 
 
 def _fine(grid: Grid, places: Floats, near: Flags) -> tuple[Integers, Integers]:
-    fine = fine_cells(grid, places)
-    return fine[~near], fine[near]
-
-
-def fine_cells(grid: Grid, places: Floats) -> Integers:
-    """Return the fine cell of each place on the map, row by row from the south-west."""
     side = grid.cell_size / FINE
-    columns = np.clip((places[:, 0] // side).astype(np.int64), 0, FINE * grid.columns - 1)
-    rows = np.clip((places[:, 1] // side).astype(np.int64), 0, FINE * grid.rows - 1)
-    return np.asarray(rows * FINE * grid.columns + columns)
+    last = FINE * np.array([grid.columns, grid.rows]) - 1
+    corners = np.clip((places // side).astype(np.int64), 0, last)
+    cells = corners[:, 1] * FINE * grid.columns + corners[:, 0]
+    apart = np.rint((places - corners * side) / MILLIMETRE).astype(np.int64)
+    fine = np.column_stack([cells, apart])
+    return fine[~near], fine[near]
 
 
 class RunErrors:
@@ -324,7 +325,7 @@ class RunErrors:
     def __init__(self, grid: Grid) -> None:
         self._grid = grid
         self._groups: dict[int, tuple[Sums, Sums | None]] = {}
-        self._visits = np.zeros((2, FINE * FINE * grid.size))
+        self._visits = np.zeros((2, 3, FINE * FINE * grid.size))
         self._of_people: dict[int, list[float]] = {}
         self.off_map = OffMap()
 
@@ -343,8 +344,10 @@ class RunErrors:
             known = uncalibrated is not None and alone is not None
             uncalibrated = uncalibrated + alone if known else None  # type: ignore[operator]
             means.append(each.released.worth().everywhere)
-            for side, cells in enumerate(each.fine):
-                np.add.at(self._visits[side], cells, 1.0)
+            for sums, fine in zip(self._visits, each.fine, strict=True):
+                cells, *apart = fine.T
+                for total, amount in zip(sums, (1, *apart), strict=True):
+                    np.add.at(total, cells, amount)
         self._groups[number] = released, uncalibrated
 
     @property
@@ -380,23 +383,22 @@ class RunErrors:
 def constant_sums(grid: Grid, visits: Floats) -> Sums:
     """Return the errors of the centre of one cell, the best one for everybody.
 
-    ``visits`` (2, fine cells) is how often people were in each fine cell, far from the events and
-    near them. Distances are from the centres of fine cells.
+    ``visits`` (2, 3, fine cells) is how often people were in each fine cell, far from the events
+    and near them, and their positions added up. Distances are from the middle of the positions.
     """
-    wide = FINE * grid.columns
-    there = np.flatnonzero(visits.any(axis=0))
-    rows, columns = np.divmod(there, wide)
-    side = grid.cell_size / FINE
-    places = np.stack([(columns + 0.5) * side, (rows + 0.5) * side], axis=1)
+    sides, there = np.nonzero(visits[:, 0])
+    total, *apart = visits[sides, :, there].T
+    rows, columns = np.divmod(there, FINE * grid.columns)
+    corners = np.stack([columns, rows], axis=1) * (grid.cell_size / FINE)
+    places = corners + np.stack(apart, axis=1) / total[:, None] * MILLIMETRE
     cells = rows // FINE * grid.columns + columns // FINE
-    counts = visits[:, there]
-    total = counts.sum(axis=0)
+    counts = np.where(sides == [[FAR], [NEAR]], total, 0.0)
     in_cells = np.bincount(cells, weights=total, minlength=grid.size).astype(np.float64)
     rough = best_constant(grid, in_cells)
     around = neighbours(grid, rough)
-    apart = _hypot(places[:, None, :] - grid.centers[around][None, :, :])
-    best = int((total @ apart).argmin())
-    errors = apart[:, best]
+    errors = _hypot(places[:, None, :] - grid.centers[around][None, :, :])
+    best = int((total @ errors).argmin())
+    errors = errors[:, best]
     between = kilometres(grid, cells, np.full(len(cells), around[best]))
     within, exact = errors <= grid.cell_size * CLOSE, between == 0
     curve = _cumulated(np.searchsorted(CURVE_KM * CLOSE, errors), total)

@@ -19,7 +19,7 @@ from typing import Any
 from priste.errors import PristeError
 from priste.studio.wire import Refused, text_of
 from priste.studio.worker import perform
-from priste.workers import Said, Worker, preload
+from priste.workers import Message, Worker, preload
 
 MOST_WAITING = 12
 """The most jobs that wait; the page is asked to try again later."""
@@ -106,17 +106,17 @@ class _Slot:
             self._outbox.get()(worker)
 
     def _listen(self, worker: Worker, loop: asyncio.AbstractEventLoop, jobs: Jobs) -> None:
-        said = Said.REPORTED
-        while said is not Said.DIED:
+        message = Message.REPORTED
+        while message is not Message.DIED:
             try:
-                said, value = worker.hear()
-            except Exception:  # what is said cannot be read: the end of this worker too
-                said, value = Said.DIED, None
-            if said is Said.DIED:
+                message, value = worker.receive()
+            except Exception:  # the message cannot be read: the end of this worker too
+                message, value = Message.DIED, None
+            if message is Message.DIED:
                 worker.end(grace=0.0)
                 _soon(loop, jobs.lost, self)
             else:
-                _soon(loop, jobs.heard, self, said, value)
+                _soon(loop, jobs.heard, self, message, value)
 
     def begin(self, job: Job, given: Any) -> None:
         self.job = job
@@ -174,16 +174,16 @@ class Jobs:
                 self._slots.append(free)
             free.begin(*self._waiting.popleft())
 
-    def heard(self, slot: _Slot, said: Said, value: Any) -> None:
+    def heard(self, slot: _Slot, message: Message, value: Any) -> None:
         """Take a message of a worker: one of its job, or the job's result."""
         job = slot.job
         if job is None:
             return
-        if said is Said.REPORTED:
+        if message is Message.REPORTED:
             job.add(*value)
             return
         slot.job = None
-        event, text, job.result = value if said is Said.DONE else ("cancelled", "{}", None)
+        event, text, job.result = value if message is Message.DONE else ("cancelled", "{}", None)
         if job.unwanted and event == "done":
             event, text = "cancelled", "{}"
         job.add(event, text)

@@ -18,7 +18,7 @@ from priste.studio.setting import carried_of, mistakes, policy_text
 from priste.studio.wire import Refused
 from priste.studio.worker import bound_memory
 from priste.traces import ReadingReport, Trace, Traces, read_traces
-from priste.workers import Said, Worker
+from priste.workers import Message, Worker
 
 MOST_PEOPLE = 5_000
 """The most people of a file that can be chosen from."""
@@ -206,14 +206,14 @@ def _read_apart(order: _Order) -> _Found:
     limit.start()
     try:
         worker.begin(order)
-        said, value = worker.hear()
+        message, value = worker.receive()
     finally:
         is_over = limit.finished.is_set()
         limit.cancel()
         worker.end(grace=0.0)
-    if said is Said.DONE and isinstance(value, _Found):
+    if message is Message.DONE and isinstance(value, _Found):
         return value
-    if said is Said.FAILED and isinstance(value, PristeError | Refused):
+    if message is Message.FAILED and isinstance(value, PristeError | Refused):
         raise value
     if is_over:
         words = f"The file was not read within {LONGEST_OPENING:.0f} seconds."

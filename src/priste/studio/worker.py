@@ -13,8 +13,7 @@ from typing import Any
 
 from priste.errors import PristeError
 from priste.studio.wire import Refused, text_of
-from priste.workers import Cancelled
-from priste.workers import tell as tell_waiting
+from priste.workers import Cancelled, report
 
 Tell = Callable[[str, Any], None]
 End = tuple[str, str, Any]
@@ -52,7 +51,7 @@ def perform(order: tuple[str, Any]) -> End:
 
 def tell(event: str, value: Any) -> None:
     """Send a message to the page; Cancelled if the job was cancelled."""
-    tell_waiting((event, text_of(value)))
+    report((event, text_of(value)))
 
 
 def most_memory() -> int:

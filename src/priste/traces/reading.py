@@ -99,7 +99,7 @@ class Traces(Iterable[Trace]):
         if next(found, None) is not None:
             raise TraceError(
                 f"{self.source.root.name} holds the traces of several users",
-                hint="Take them one by one.",
+                hint="Give a file of one of them.",
             )
         return trace
 

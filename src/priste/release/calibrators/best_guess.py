@@ -4,12 +4,11 @@ The guess for an output of the mechanism is the target of least expected cost gi
 and that output, under the public prediction. It depends on public things only, so replacing an
 output by its guess weakens no guarantee (Theorem 4 of docs/explanation/proofs.md). Outputs with one
 guess become one source, whose likelihood is the sum of theirs. Every table is made of such
-likelihoods, and of no others. On large
-maps the outputs are first merged by rectangles, small where the user is likely and large in other
-places, so that no table of cells times cells is ever made.
+likelihoods, and of no others. On large maps the outputs are first merged by rectangles, small where
+the user is likely and large in other places, so that no table of cells times cells is ever made.
 
 On a regular map many cells are equally likely and many guesses equally good, up to the last bit,
-which differs between processors. Before one of them is chosen, equal numbers are set apart by a
+which differs between processors. Before one of them is chosen, equal numbers are separated by a
 fixed public amount that is far above any rounding and far below anything that matters.
 """
 
@@ -111,8 +110,8 @@ class Costs:
 
     def between(self, points: Floats, others: Floats) -> Floats:
         """Return (n, k), the cost of releasing each of k points at each of n, given in km."""
-        apart = np.hypot(points[:, 0][:, None] - others[:, 0], points[:, 1][:, None] - others[:, 1])
-        return np.asarray(apart * apart if self.name == "squared" else apart)
+        km = np.hypot(points[:, 0][:, None] - others[:, 0], points[:, 1][:, None] - others[:, 1])
+        return np.asarray(km * km if self.name == "squared" else km)
 
     def by_cell(self, table: Floats, outputs: NDArray[np.int64], mechanism: Mechanism) -> Floats:
         """Return (m,) what the table (cells, k) of these outputs costs at each cell."""
@@ -128,7 +127,7 @@ class Costs:
             return self.matrix(mechanism)[np.ix_(cells, outputs)]
         kept = self._kept(mechanism.grid, meant)
         if kept is not None:
-            return _taken(_taken(kept, cells, 0), outputs, 1)
+            return _selected(_selected(kept, cells, 0), outputs, 1)
         centers = mechanism.grid.centers
         return self.between(centers[cells], centers[meant[outputs]])
 
@@ -145,7 +144,7 @@ class Costs:
         return listed
 
 
-def _taken(table: Floats, numbers: NDArray[np.int64], axis: int) -> Floats:
+def _selected(table: Floats, numbers: NDArray[np.int64], axis: int) -> Floats:
     """Return these rows or columns of a table; the table itself if they are all of them."""
     every = len(numbers) == table.shape[axis] and np.array_equal(numbers, np.arange(len(numbers)))
     return table if every else table.take(numbers, axis=axis)
@@ -164,10 +163,10 @@ def _checked_matrix(cost: ArrayLike, who: str) -> Floats:
     return given
 
 
-APART = 1e-9
-"""By how much numbers are set apart at most, relatively."""
+SEPARATION = 1e-9
+"""By how much numbers are separated at most, relatively."""
 
-GOLDEN = 0.6180339887498949
+GOLDEN_RATIO = 0.6180339887498949
 
 
 def fixed_offsets(count: int) -> Floats:
@@ -181,18 +180,18 @@ def fixed_offsets(count: int) -> Floats:
 
 @lru_cache
 def _offsets(bits: int) -> Floats:
-    apart: Floats = np.asarray((np.arange(1, 2**bits + 1) * GOLDEN) % 1.0, dtype=np.float64)
-    apart.flags.writeable = False
-    return apart
+    offsets: Floats = np.asarray((np.arange(1, 2**bits + 1) * GOLDEN_RATIO) % 1.0, dtype=np.float64)
+    offsets.flags.writeable = False
+    return offsets
 
 
 def separated(values: Floats) -> Floats:
-    """Return the numbers with those that are equal along the last axis set apart.
+    """Return the numbers with those that are equal along the last axis separated.
 
     >>> separated(np.array([0.5, 0.5, 1.0])).argsort().tolist()
     [1, 0, 2]
     """
-    return np.asarray(values * (1.0 + APART * fixed_offsets(values.shape[-1])))
+    return np.asarray(values * (1.0 + SEPARATION * fixed_offsets(values.shape[-1])))
 
 
 def first_of_largest(values: Floats) -> int:
@@ -201,7 +200,7 @@ def first_of_largest(values: Floats) -> int:
     >>> first_of_largest(np.array([0.1, 0.3, 0.1 + 0.2]))
     1
     """
-    return int(np.argmax(values >= (1.0 - APART) * values.max()))
+    return int(np.argmax(values >= (1.0 - SEPARATION) * values.max()))
 
 
 LOOKED_AHEAD = 1000
@@ -223,11 +222,11 @@ def constant_output(state: AccountantState, costs: Costs) -> int:
         last = max((event.last_step or 0 for event in terms.events), default=0)
         ends = [last + 1, LOOKED_AHEAD] + ([] if model.horizon is None else [model.horizon + 1])
         prediction = Prediction(model, terms.expected_start())
-        everybody = np.zeros(model.grid.size)
+        visits = np.zeros(model.grid.size)
         for _ in range(min(ends)):
-            everybody += prediction.predicted()
+            visits += prediction.predicted()
             prediction.correct(None)
-        return _best_constant(everybody, state.mechanism, costs)[0]
+        return _best_constant(visits, state.mechanism, costs)[0]
 
     return terms.derived(("constant output", costs.key), best)
 
@@ -272,11 +271,11 @@ TABLE_ENTRIES = 2**23
 MOST_RECTANGLES = 400
 """... and how many rectangles a map is cut into."""
 
-FEW = 96
+FEW_GUESSES = 96
 """This many outputs, the likeliest, are the guesses, ..."""
 
-NEARLY_EVERYBODY = 0.99
-"""... where so large a part of the people is there. Otherwise guesses are all over the map."""
+NEARLY_ALL = 0.99
+"""... if the user is at them with this probability. Otherwise guesses are all over the map."""
 
 ROUNDED_UP = 0.5 + 1e-6
 """A place between two cells is in the second, also where it is so but for the last bit."""
@@ -299,11 +298,6 @@ class Sources:
 
     emission: Floats
     numbers: Integers
-
-    @classmethod
-    def apart(cls, emission: Floats) -> Sources:
-        """Return every output as a source of its own."""
-        return cls(emission, np.arange(emission.shape[1]))
 
     @cached_property
     def count(self) -> int:
@@ -341,24 +335,24 @@ class MergedOutputs:
     """G merged outputs, T targets that may be released for them, and what that costs.
 
     ``targets`` (T,) are outputs; ``own`` (G,) the place in ``targets`` of the guess of each source,
-    all different; ``joint`` (n, outputs) is the probability of n places and an output, ``apart``
-    (n, T) the cost of releasing a target at each of these places; ``mass`` (G,) the probability of
-    each source; ``constant`` the place in ``targets`` of the best constant output, and
-    ``constant_cost`` its expected cost.
+    all different; ``joint`` (n, outputs) is the probability of n places and an output,
+    ``place_costs`` (n, T) the cost of releasing a target at each of these places; ``mass`` (G,) the
+    probability of each source; ``constant`` the place in ``targets`` of the best constant output,
+    and ``constant_cost`` its expected cost.
     """
 
     sources: Sources
     targets: Integers
     own: Integers
     joint: Floats
-    apart: Floats
+    place_costs: Floats
     mass: Floats
     constant: int
     constant_cost: float
 
     def constant_costs(self) -> Floats:
         """Return (T,) the expected cost of releasing each target, whatever the source."""
-        return np.asarray(self.joint.sum(axis=1) @ self.apart)
+        return np.asarray(self.joint.sum(axis=1) @ self.place_costs)
 
     def costs_to(self, people: Floats, mechanism: Mechanism, costs: Costs) -> CostsToPeople:
         """Return what releasing targets for sources costs people (m,) who are in other cells."""
@@ -367,8 +361,8 @@ class MergedOutputs:
         else:
             cells = np.argsort(separated(-people), kind="stable")[:LIKELY_CELLS]
             cells = cells[people[cells] > UNLIKELY * people[cells[0]]]
-        apart = costs.at(cells, self.targets, mechanism)
-        return CostsToPeople(cells, people[cells], apart)
+        place_costs = costs.at(cells, self.targets, mechanism)
+        return CostsToPeople(cells, people[cells], place_costs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -377,21 +371,21 @@ class CostsToPeople:
 
     The table (G, T) itself takes as long as choosing the sources, and only a few rows and columns
     of it are asked for. ``cells`` (n,) are those where the people are, ``people`` (n,) their
-    probabilities, ``apart`` (n, T) the cost of each target there.
+    probabilities, ``place_costs`` (n, T) the cost of each target there.
     """
 
     cells: Integers
     people: Floats
-    apart: Floats
+    place_costs: Floats
 
     def constant(self) -> Floats:
         """Return (T,) the expected cost of releasing each target, whatever the source."""
-        return np.asarray(self.people @ self.apart)
+        return np.asarray(self.people @ self.place_costs)
 
     def grouped(self, groups: Groups, places: Integers) -> Floats:
         """Return (k, t), for groups of sources, the cost of the targets at ``places``."""
         joint = groups.at(self.cells) * self.people[:, None]
-        return np.asarray(joint.T @ self.apart[:, places])
+        return np.asarray(joint.T @ self.place_costs[:, places])
 
 
 @dataclass(frozen=True, eq=False)
@@ -402,7 +396,7 @@ class Groups:
     merged: MergedOutputs
 
     @cached_property
-    def everywhere(self) -> Floats:
+    def likelihoods(self) -> Floats:
         """The likelihoods of the groups, (cells, k)."""
         return self.merged.sources.mixed(self.members)
 
@@ -410,7 +404,7 @@ class Groups:
         """Return the likelihoods of the groups at some cells, (n, k)."""
         sources = self.merged.sources
         if len(sources.emission) <= LIKELY_CELLS:
-            return _taken(self.everywhere, cells, 0)
+            return _selected(self.likelihoods, cells, 0)
         return sources.mixed(self.members, sources.emission[cells])
 
     def costs(self, places: Integers | slice = slice(None)) -> Floats:
@@ -418,7 +412,7 @@ class Groups:
 
         Times the probability of the group.
         """
-        return np.asarray(self._joint.T @ self.merged.apart[:, places])
+        return np.asarray(self._joint.T @ self.merged.place_costs[:, places])
 
     @cached_property
     def _joint(self) -> Floats:
@@ -439,8 +433,8 @@ def merged_outputs(
         likely = np.flatnonzero(people > UNLIKELY * people.max())
         joint = mechanism.emission()[likely]
         joint *= people[likely, None]
-        apart = _taken(_taken(matrix, likely, 0), targets, 1)
-        return _merged(mechanism.emission(), targets, joint, apart, people)
+        place_costs = _selected(_selected(matrix, likely, 0), targets, 1)
+        return _merged(mechanism.emission(), targets, joint, place_costs, people)
     return _merged_by_rectangle(mechanism, people, costs, also)
 
 
@@ -498,8 +492,8 @@ def _likely_targets(mechanism: Mechanism, people: Floats, also: list[int]) -> In
     cells = mechanism.output_cells()
     weight = people @ mechanism.emission() if cells is None else people[cells]
     order = np.argsort(separated(-weight), kind="stable")
-    if weight[order[:FEW]].sum() >= NEARLY_EVERYBODY * weight.sum():
-        return np.union1d(order[:FEW], also)
+    if weight[order[:FEW_GUESSES]].sum() >= NEARLY_ALL * weight.sum():
+        return np.union1d(order[:FEW_GUESSES], also)
     if mechanism.outputs <= MOST_RECTANGLES or not has_cells(mechanism):
         return np.union1d(order[:MOST_RECTANGLES], also)
     cut = Cut.of(mechanism.grid, people, MOST_RECTANGLES)
@@ -507,19 +501,21 @@ def _likely_targets(mechanism: Mechanism, people: Floats, also: list[int]) -> In
 
 
 def _merged(
-    emission: Floats, targets: Integers, joint: Floats, apart: Floats, predicted: Floats
+    emission: Floats, targets: Integers, joint: Floats, place_costs: Floats, predicted: Floats
 ) -> MergedOutputs:
     """Merge columns of ``emission`` (cells, outputs) that cost least at one of the targets.
 
-    ``joint`` (n, outputs) is the probability of n places and an output, ``apart`` (n, T) the cost
-    of a target at each place.
+    ``joint`` (n, outputs) is the probability of n places and an output, ``place_costs`` (n, T) the
+    cost of a target at each place.
     """
-    own, numbers = np.unique(separated(joint.T @ apart).argmin(axis=1), return_inverse=True)
+    own, numbers = np.unique(separated(joint.T @ place_costs).argmin(axis=1), return_inverse=True)
     sources = Sources(emission, numbers)
-    whole = joint.sum(axis=1) @ apart
+    whole = joint.sum(axis=1) @ place_costs
     public = int(np.argmin(separated(whole)))
     mass = sources.summed(predicted @ emission)
-    return MergedOutputs(sources, targets, own, joint, apart, mass, public, float(whole[public]))
+    return MergedOutputs(
+        sources, targets, own, joint, place_costs, mass, public, float(whole[public])
+    )
 
 
 def _merged_by_rectangle(

@@ -1,11 +1,11 @@
 """The optimal calibrator: the release table of least expected cost that passes the check.
 
-The mechanism stays at its full budget, so its geo-indistinguishability is whole: whatever is done
-with its outputs is post-processing. Outputs with the same best public guess are merged
-(:mod:`.best_guess`); a linear programme decides what each is released as (:mod:`.programme`),
-at the least expected cost to the people who fit the releases, within what may be used up by now
-(:mod:`.spending`). The programme proposes, the exact check decides: the very floats that passed
-are drawn from.
+The mechanism stays at its full budget, and whatever is done with its outputs is post-processing:
+what is released is as geo-indistinguishable as what the mechanism draws. Outputs with the same best
+public guess are merged (:mod:`.best_guess`); a linear programme decides what each is released as
+(:mod:`.programme`), at the least expected cost to the people who fit the releases, within what may
+be used up by now (:mod:`.spending`). The programme proposes, the exact check decides: the very
+floats that passed are drawn from.
 
 People with an event count as much as people without it. Under the public prediction an event may be
 rare, and a table of least expected cost then serves people without it: the others release points
@@ -70,15 +70,15 @@ WORK = 3_000
 """How many pivots of the simplex method a step may take."""
 
 ROUNDS = 4
-"""How often priors that turned out to be violated are written down, and the rest solved again."""
+"""How often violated priors are added to the programme, which is then solved again."""
 
 MOST_SOURCES = 40
 """How many sources the programme may split; the likeliest, ..."""
 
-SURE = 0.999
+LIKELY_SHARE = 0.999
 """... or fewer, where fewer have this probability together."""
 
-MOST = 0.901
+LEAST_SHARE = 0.901
 """If they have less than this, it splits this many groups of all sources instead.
 
 No number of equally likely sources has just this share, so it does not hang on a last bit.
@@ -95,7 +95,7 @@ LEAST_GAIN = 1e-6
 of the size of rounding would make the choice hang on last bits."""
 
 AFFECTED = 0.01
-"""An event counts at a step when releasing merged outputs apart moves a ratio by this much."""
+"""An event counts at a step where a merged output released as it is moves a ratio by this much."""
 
 UNLIKELY_COLUMN = 1e-4
 """A failing column with less than this predicted probability joins the constant output."""
@@ -120,7 +120,7 @@ PARTS, PARTS_OF_FEW = 2, 16
 amounts are tried as quickly as one."""
 
 TRIES = 8
-"""How often a mixture that rounding took over the edge is given a little more."""
+"""How often a little more is added to a mixture that fails the check by rounding only."""
 
 
 LEAST_WEIGHT = 0.05
@@ -183,7 +183,7 @@ class Optimal:
         proposed = self._proposal(state, operators, merged, limits, by_population, fixed)
         if proposed is None:
             return constant
-        checked = self._checked(state, merged, *proposed, limits, people.everybody)
+        checked = self._checked(state, merged, *proposed, limits, people.mixture)
         return (
             constant
             if checked is None
@@ -229,7 +229,7 @@ class Optimal:
         The constant is the best of the targets with which no population is worse off than with
         ``fixed``, the output that is best if it is always released.
         """
-        merged = merged_outputs(state.mechanism, people.everybody, self._costs, fixed)
+        merged = merged_outputs(state.mechanism, people.mixture, self._costs, fixed)
         by_population = [
             merged.costs_to(each, state.mechanism, self._costs) for each in people.protected
         ]
@@ -260,27 +260,27 @@ class Optimal:
         if not affected:
             return merged.sources.likelihoods, merged.own
 
-        def harmless(some: Integers) -> Booleans:
+        def passes(some: Integers) -> Booleans:
             if not some.size:
-                return _none(some)
-            alone = np.eye(len(merged.mass))[:, some]
-            return np.asarray(np.all([event.keeps(alone) for event in affected], axis=0))
+                return _none_passes(some)
+            single = np.eye(len(merged.mass))[:, some]
+            return np.asarray(np.all([event.keeps(single) for event in affected], axis=0))
 
         weights = np.mean([merged.mass, *(each.mass for each in affected)], axis=0)
-        for tell in (harmless, _none):
-            groups, own, exact = _groups(state.mechanism, merged, weights, tell)
+        for released_exactly in (passes, _none_passes):
+            groups, own, exact = _groups(state.mechanism, merged, weights, released_exactly)
             remap, places = self._solved(merged, affected, groups, own, by_population, fixed)
             if remap is not None or not exact.size:
                 break
         if remap is None:
             return None
-        apart = _left_alone(remap)
+        unmixed = _unmixed(remap)
         members = groups.members
-        some = np.flatnonzero(members[:, apart].any(axis=1))
-        apart &= ~members[some[~harmless(some)]].any(axis=0)
-        exact = np.union1d(exact, np.flatnonzero(members[:, apart].any(axis=1)))
-        alone = np.eye(len(members))[:, exact]
-        weights = np.concatenate([members[:, ~apart] @ remap[~apart], alone], axis=1)
+        some = np.flatnonzero(members[:, unmixed].any(axis=1))
+        unmixed &= ~members[some[~passes(some)]].any(axis=0)
+        exact = np.union1d(exact, np.flatnonzero(members[:, unmixed].any(axis=1)))
+        single = np.eye(len(members))[:, exact]
+        weights = np.concatenate([members[:, ~unmixed] @ remap[~unmixed], single], axis=1)
         columns = merged.sources.mixed(weights)
         return _joined(columns, np.concatenate([places, merged.own[exact]]))
 
@@ -331,7 +331,7 @@ class Optimal:
         columns: Floats,
         places: Integers,
         limits: list[Guarantee],
-        everybody: Floats,
+        people: Floats,
     ) -> CheckedTable | None:
         """Return a table every column of which has passed the exact check; None if none does.
 
@@ -342,7 +342,7 @@ class Optimal:
 
         def table(likelihoods: Floats, places: Integers) -> ReleaseTable:
             outputs = merged.targets[places]
-            cost = float(everybody @ self._costs.by_cell(likelihoods, outputs, full))
+            cost = float(people @ self._costs.by_cell(likelihoods, outputs, full))
             return ReleaseTable(likelihoods, outputs, full.outputs, full.budget, cost)
 
         first = normalise_rows(columns)
@@ -379,8 +379,8 @@ class Populations:
         return np.asarray(self.places[self.weights >= LEAST_WEIGHT * self.weights.max()])
 
     @property
-    def everybody(self) -> Floats:
-        """Where all of them together are, (m,)."""
+    def mixture(self) -> Floats:
+        """Where a person of any of them is, (m,): their mixture by weight."""
         return np.asarray(self.weights @ self.places)
 
 
@@ -394,7 +394,7 @@ def populations(state: AccountantState, operators: list[EventOperator]) -> Popul
     places: list[Floats] = []
     weights: list[Floats] = []
     for _, same in groupby(operators, key=lambda each: each.event):
-        found = [each for event in same for each in _answers(event.operator, mean)]
+        found = [each for event in same for each in _by_answer(event.operator, mean)]
         if found:
             evidence = np.array([bits for bits, _ in found])
             weights.append(np.exp2(np.maximum(evidence - evidence.max(), LEAST_EVIDENCE)))
@@ -405,7 +405,7 @@ def populations(state: AccountantState, operators: list[EventOperator]) -> Popul
     return Populations(np.array(places), np.concatenate(weights) / len(weights))
 
 
-def _answers(operator: CandidateOperator, mean: Floats) -> list[tuple[float, Floats]]:
+def _by_answer(operator: CandidateOperator, mean: Floats) -> list[tuple[float, Floats]]:
     """Return per answer log2 Pr(past releases | answer) and where its people are.
 
     Nothing where one answer is left.
@@ -422,7 +422,7 @@ def _answers(operator: CandidateOperator, mean: Floats) -> list[tuple[float, Flo
     return left if len(left) > 1 else []
 
 
-def _none(some: Integers) -> Booleans:
+def _none_passes(some: Integers) -> Booleans:
     return np.zeros(len(some), dtype=bool)
 
 
@@ -430,26 +430,26 @@ def _groups(
     mechanism: Mechanism,
     merged: MergedOutputs,
     weights: Floats,
-    harmless: Callable[[Integers], Booleans],
+    released_exactly: Callable[[Integers], Booleans],
 ) -> tuple[Groups, Integers, Integers]:
     """Return groups of sources, their guesses, and the sources released exactly.
 
     Sources with the largest ``weights`` are groups of their own, if they are most; the rest is
     released exactly where that passes, and one group where not. If they are not most, those with
-    guesses in one rectangle of the map are a group, so that a programme of few groups serves
-    everybody. What is released exactly is missing in the programme, which may then have no
+    guesses in one rectangle of the map are a group, so that a programme of few groups
+    covers all of them. What is released exactly is missing in the programme, which may then have no
     solution; one with all sources has one.
     """
     order = np.argsort(separated(-weights), kind="stable")
     everything = float(weights.sum())
     likeliest = np.cumsum(weights[order])
-    if likeliest[:MOST_SOURCES][-1] < MOST * everything and has_cells(mechanism):
+    if likeliest[:MOST_SOURCES][-1] < LEAST_SHARE * everything and has_cells(mechanism):
         groups = _by_rectangle(mechanism.grid, merged)
         return groups, separated(groups.costs()).argmin(axis=1), order[:0]
-    enough = int(np.searchsorted(likeliest, SURE * everything)) + 1
+    enough = int(np.searchsorted(likeliest, LIKELY_SHARE * everything)) + 1
     chosen, rest = np.split(order, [min(enough, MOST_SOURCES)])
-    is_harmless = harmless(rest)
-    pooled, exact = rest[~is_harmless], rest[is_harmless]
+    is_exact = released_exactly(rest)
+    pooled, exact = rest[~is_exact], rest[is_exact]
     members = np.zeros((len(order), len(chosen) + (len(pooled) > 0)))
     members[chosen, np.arange(len(chosen))] = 1.0
     members[pooled, len(chosen) :] = 1.0
@@ -469,7 +469,7 @@ def _by_rectangle(grid: Grid, merged: MergedOutputs) -> Groups:
     return Groups(members[:, order], merged)
 
 
-def _left_alone(remap: Floats) -> Booleans:
+def _unmixed(remap: Floats) -> Booleans:
     """Return which groups (n,) are released as one target that stands for no other group."""
     used = remap > 0.0
     return np.asarray((used.sum(axis=1) == 1) & (used[:, used.sum(axis=0) == 1].any(axis=1)))

@@ -2,7 +2,7 @@
 
 Variables are the arcs on which a source may be sent to a target. The objective is the expected
 cost. Rows say that every source is sent somewhere, and that every target keeps the guarantee under
-the priors written down so far. Priors that turn out to be violated are added in rounds. The work
+the priors added so far. Priors that turn out to be violated are added in rounds. The work
 is bounded in pivots of the simplex method, so that the result is a function of the numbers that
 went in and not of a clock.
 
@@ -44,7 +44,7 @@ SEARCH_ERROR = 1e-12
 """The relative error that the search for violated priors allows its numbers."""
 
 NEARLY_VIOLATED = -1e-9
-"""Of columns so far within their limits, in logarithms, no prior is written down."""
+"""No prior is added for columns that are so far within their limits, in logarithms."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +149,7 @@ class EventConditions:
         if not groups.members.any(axis=1).all():  # what is left may have other worst priors
             vars(twin).pop("_first_weights", None)
         twin._by_source = (
-            self._weighed(groups.everywhere)
+            self._weighed(groups.likelihoods)
             if self._by_source is None
             else self._by_source @ groups.members
         )
@@ -160,7 +160,7 @@ class EventConditions:
         rows = self._by_cell.reshape(-1, len(likelihoods)) @ likelihoods  # one product, not two
         return np.asarray(rows.reshape(2, len(self._scale), -1) * self._scale[:, None])
 
-    def _of(self, columns: Floats) -> Floats:
+    def _joint_by_source(self, columns: Floats) -> Floats:
         """Return (2, rows, k), the joint probabilities of columns (sources, k)."""
         if self._by_source is None:
             return self._weighed(self._of_outputs.mixed(columns))
@@ -174,15 +174,15 @@ class EventConditions:
         return np.asarray(np.all(kept, axis=0))
 
     def is_affected(self, mass: Floats, least: float) -> bool:
-        """Return whether releasing sources apart moves a ratio by ``least`` or is near its limit.
+        """Return whether a ratio of a source moves by ``least``, or is near its limit.
 
         Sources that together have less than a thousandth of the probability do not count.
         """
         order = np.argsort(-mass, kind="stable")
         count = int(np.searchsorted(np.cumsum(mass[order]), 0.999 * mass.sum())) + 1
         for bound in self.first_bounds():
-            apart, now = bound.excess()
-            if float(np.max(apart[order[:count]])) - now > least or now > -least:
+            single, now = bound.excess()
+            if float(np.max(single[order[:count]])) - now > least or now > -least:
                 return True
         return False
 
@@ -214,7 +214,7 @@ class EventConditions:
     def _scores(self, columns: Floats) -> tuple[Mixtures, list[tuple[Floats, float]]]:
         """Return the mixtures, and what is bounded, (n, k) logarithms each, with its limit."""
         guarantee = self._guarantee
-        event, complement = self._of(columns)
+        event, complement = self._joint_by_source(columns)
         mixtures = self._mixtures(event, complement)
         with np.errstate(divide="ignore", invalid="ignore"):
             odds = np.log(mixtures.sums(event)) - np.log(mixtures.sums(complement))
@@ -272,7 +272,7 @@ class EventConditions:
     def _joint(self, columns: Floats) -> JointProbabilities:
         return JointProbabilities(
             np.stack([self._prior_event, self._prior_complement]),
-            self._of(columns),
+            self._joint_by_source(columns),
             np.zeros(len(self._prior_event), dtype=np.int64),
             SEARCH_ERROR,
             0.0,
@@ -324,7 +324,7 @@ MARGIN = 1e-6
 """How far inside its limits a ratio is kept, so that rounding does not take it out."""
 
 TIE = 1e-6
-"""By how much the costs of arcs are set apart, in public costs."""
+"""By how much the costs of arcs are separated, in costs of the best constant output."""
 
 TIE_TOLERANCE = 1e-10
 """What the solver takes for equal costs: far less, so that no two tables are a tie to it."""
@@ -346,7 +346,7 @@ class Programme:
 
     ``arcs`` (sources, targets) says what may be sent where; ``bounds`` are the priors to begin
     with. Each of the ``caps`` is other costs (sources, targets) and what these may be at most.
-    Costs of arcs are set apart by ``TIE`` at most, in a fixed order, so that of tables that are
+    Costs of arcs are separated by ``TIE`` at most, in a fixed order, so that of tables that are
     equally good one is the best on every machine.
     """
 
@@ -362,7 +362,7 @@ class Programme:
         self._infinite = highspy.kHighsInf
         self._infeasible = highspy.HighsModelStatus.kInfeasible
         self._sources, self._targets = costs.shape
-        rows, _ = _written(*_stacked(bounds, self._sources))
+        rows, _ = _rows_of(*_stacked(bounds, self._sources))
         possible = _possible(arcs, rows)
         self._source, self._target = np.nonzero(possible)
         ties = TIE * fixed_offsets(int(arcs.sum()))[possible[arcs]]
@@ -383,8 +383,8 @@ class Programme:
     def _pass(self, costs: Floats, rows: Floats, binding: Booleans) -> None:
         """Give the solver the programme column by column, one for each arc.
 
-        ``binding`` (rows, targets) says at which targets a row can be above 0; elsewhere it is
-        left out.
+        ``binding`` (rows, targets) says at which targets a row can be above 0; at others it
+        is left out.
         """
         count, limited = len(self._source), int(binding.sum())
         numbers = np.full(binding.T.shape, -1)
@@ -425,7 +425,7 @@ class Programme:
             self._solver.run()
             pivots -= int(self._solver.getInfo().simplex_iteration_count)
             if self._solver.getModelStatus() == self._infeasible:
-                return best  # what the solver holds then keeps no condition
+                return best  # what the solver has then keeps no condition
             values = np.array(self._solver.getSolution().col_value, dtype=np.float64)
             if len(values) < len(self._source) or not np.isfinite(values).all():
                 return best
@@ -446,18 +446,18 @@ class Programme:
         return np.asarray(remap / sums[:, None])
 
     def _add(self, findings: list[Finding], remap: Floats) -> int:
-        """Write down the priors that are violated, for their targets; count the rows."""
+        """Add the priors that are violated, for their targets; return the number of rows."""
         ratios, limits = _stacked([bound for _, bound in findings], self._sources)
         targets = np.array([target for target, _ in findings], dtype=np.int64)
         x, y = np.einsum("nds,sn->dn", ratios, remap[:, targets])
         up, down = np.exp(np.minimum(limits, LARGEST_LOGARITHM)).T
         over = ~((x <= up * y) & (y <= down * x))
-        rows, numbers = _written(ratios[over], limits[over])
+        rows, numbers = _rows_of(ratios[over], limits[over])
         there = targets[over][numbers][:, None] == self._target
         return self._add_rows(np.where(there, rows[:, self._source], 0.0), np.zeros(len(rows)))
 
     def _add_rows(self, rows: Floats, most: Floats) -> int:
-        """Add rows (n, arcs) that must be at most ``most`` (n,); count those that can be more."""
+        """Add rows (n, arcs) that must be at most ``most`` (n,); return how many can be more."""
         binding = (rows.max(axis=1, initial=0.0) > 0.0) | (most < 0.0)
         rows, most = rows[binding], most[binding]
         if not len(rows):
@@ -483,7 +483,7 @@ def _stacked(bounds: Sequence[PriorBound], sources: int) -> tuple[Floats, Floats
     return ratios, np.array([(bound.up, bound.down) for bound in bounds]).reshape(-1, 2)
 
 
-def _written(ratios: Floats, limits: Floats) -> tuple[Floats, Integers]:
+def _rows_of(ratios: Floats, limits: Floats) -> tuple[Floats, Integers]:
     """Return rows (k, sources) that must be <= 0, and the number of the bound of each, (k,).
 
     One for each direction that is bounded, the largest number of which is 1 or -1.
@@ -504,8 +504,8 @@ def _possible(arcs: Booleans, rows: Floats) -> Booleans:
     """
     left = arcs
     while True:
-        lonely = ((rows < 0.0) @ left == 0).astype(np.float64)
-        fewer = left & (((rows > 0.0).T @ lonely) == 0.0)
+        unbalanced = ((rows < 0.0) @ left == 0).astype(np.float64)
+        fewer = left & (((rows > 0.0).T @ unbalanced) == 0.0)
         if (fewer == left).all():
             return left
         left = fewer

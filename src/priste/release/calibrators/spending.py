@@ -1,15 +1,15 @@
-"""What is kept back: how much of a guarantee may be used up by a step, from public knowledge only.
+"""How much of a guarantee a step may use up; a schedule that follows from public knowledge only.
 
 A stream that has revealed all it may about an event can reveal hardly anything more until the model
-has forgotten the event: every output must then have one and the same ratio. So part of each
-guarantee is kept back for the steps to come. How much follows from how far apart the places of
-those with and without the event are (total variation, from the model and the public prior only): a
-step that reveals more than all after it may use up more. What may be used grows with the steps,
-so a stream at its limit is given a little again at every step, and most of it while the model
-forgets. A part is kept for the time after the most revealing step and given with the square root:
-what is given then falls more slowly than what steps can reveal, and a stream that was at its limit
-becomes free again. For the same reason no step may use up all that is left. Of several models the
-one that remembers the event best decides.
+has forgotten the event: every output must then have one and the same ratio. So a part of each
+guarantee is kept for the steps to come. How large it is follows from the total variation between
+the places of those with and without the event (from the model and the public prior only): a step
+that reveals more than all after it may use up more. What may be used grows with the steps. So a
+stream at its limit may use a little more at every step, most of it while the model forgets the
+event. One part is kept for the time after the most revealing step and spread with the square root
+of the total variation: it falls more slowly than what steps can reveal, so a stream that was at its
+limit can release again. For the same reason no step may use up all that is left. Of several models
+the one that remembers the event best decides.
 """
 
 from __future__ import annotations
@@ -32,33 +32,35 @@ from priste.release.terms import Terms
 
 Floats = NDArray[np.float64]
 
-AT_ONCE = 0.4
-"""The share of a guarantee that may be used up at the first step already."""
+FIRST_SHARE = 0.4
+"""The share of a guarantee that the first step may use up."""
 
-FOR_LATER, LAST = 0.15, 0.01
-"""The shares that are given while the event is forgotten, and when it is."""
+LATER_SHARE, LAST_SHARE = 0.15, 0.01
+"""The shares that are added while the model forgets the event, and when it has."""
 
-AT_MOST = 0.1
-"""The share of what is left of what may be used up by now that one step may use up, ...
+LARGEST_STEP = 0.1
+"""The share of what may be used up by now, and is left, that one step may use up, ...
 
-With 0.3, or with the share that may be used at once used by one step, streams stood at their limit
+With 0.3, or with all of the first share for one step, streams stood at their limit
 for longer (``benchmarks.usefulness_families``, people used for choosing)."""
 
-AT_LEAST = 0.01
-"""... or this share of what is left of the bound itself, if that is more. At a limit that is all
-used up no output could be distinguished from any other."""
+LEAST_STEP = 0.01
+"""... or this share of what is left of the bound itself, if that is more.
+
+At a limit that is all used up no output could be distinguished from any other."""
 
 FORGOTTEN = 1e-4
-"""After its event a step counts while the total variation is at least this."""
+"""A step after the event counts while the total variation is at least this."""
 
 LONGEST_MEMORY = 500
-"""How many steps after its event count, at most."""
+"""How many steps after the event count, at most."""
 
-WALKED, WALKED_CELLS = 24, 1_000_000
-"""This many of these are walked, or more while their cells together are at most this many."""
+EXACT_STEPS, EXACT_STEP_CELLS = 24, 1_000_000
+"""The total variation of so many of them is computed, or of more while the cells of all of them
+together are at most so many."""
 
-TAIL = 12
-"""Beyond them the distance falls as it did on average over this many of the last steps."""
+TREND_STEPS = 12
+"""After them it is assumed to fall as it did on average over so many of the last of them."""
 
 
 def scheduled_limits(state: AccountantState) -> list[Guarantee]:
@@ -88,7 +90,7 @@ def limited(
 def _between(leaked: float, bound: float, share: float) -> float:
     """Return how far a ratio may be after a step by which this share of its bound may be used."""
     used = max(leaked, 0.0)
-    return used + max(AT_MOST * (share * bound - used), AT_LEAST * (bound - used))
+    return used + max(LARGEST_STEP * (share * bound - used), LEAST_STEP * (bound - used))
 
 
 def _belief_between(first: float, cap: float, share: float, sure: float) -> float:
@@ -116,25 +118,27 @@ def _least_shares(terms: Terms, number: int) -> Floats:
         prior = terms.expected_start()
         if place > 0:
             prior = terms.adversary.of_model(place).mean_prior(model.grid.size)
-        apart = sensitivity(model, terms.events[number], prior)
+        distances = sensitivity(model, terms.events[number], prior)
         for step in terms.guarded_hours:
-            if step < len(apart):
-                apart[step] = 0.0
-        found.append(shares(apart))
+            if step < len(distances):
+                distances[step] = 0.0
+        found.append(shares(distances))
     longest = max(map(len, found))
     padded = [np.concatenate([each, np.ones(longest - len(each))]) for each in found]
     return np.asarray(np.min(padded, axis=0))
 
 
-def shares(apart: Floats) -> Floats:
+def shares(distances: Floats) -> Floats:
     """Return (steps,) the share that may be used by each step, given the sensitivity of each."""
-    whole = float(apart.sum())
+    whole = float(distances.sum())
     if not whole > 0.0:
-        return np.ones(len(apart))
-    soon = np.cumsum(apart) / whole
-    forgetting = np.sqrt(apart) * (np.arange(len(apart)) >= first_of_largest(apart))
+        return np.ones(len(distances))
+    soon = np.cumsum(distances) / whole
+    forgetting = np.sqrt(distances) * (np.arange(len(distances)) >= first_of_largest(distances))
     later = np.cumsum(forgetting) / forgetting.sum()
-    return np.asarray(AT_ONCE + (1.0 - AT_ONCE - FOR_LATER - LAST) * soon + FOR_LATER * later)
+    return np.asarray(
+        FIRST_SHARE + (1.0 - FIRST_SHARE - LATER_SHARE - LAST_SHARE) * soon + LATER_SHARE * later
+    )
 
 
 def sensitivity(model: MarkovModel, event: Guarded, prior: Floats) -> Floats:
@@ -142,14 +146,14 @@ def sensitivity(model: MarkovModel, event: Guarded, prior: Floats) -> Floats:
 
     That is the total variation between Pr(cell | EVENT) and Pr(cell | not EVENT) at each step (of a
     secret the largest between two of its answers), without any release, up to the step at which the
-    model has forgotten the event. On large maps only the first steps after the event are walked,
-    and the others continue them.
+    model has forgotten the event. On large maps only the first steps after the event are computed,
+    and the others are extrapolated.
     """
     quantifier = Quantifier(model, event, KnownPrior(prior), method="stream")
     last = event.last_step or 0
-    walked = min(max(WALKED, WALKED_CELLS // model.grid.size), LONGEST_MEMORY)
+    computed = min(max(EXACT_STEPS, EXACT_STEP_CELLS // model.grid.size), LONGEST_MEMORY)
     found: list[float] = []
-    while len(found) <= last + walked:
+    while len(found) <= last + computed:
         try:
             (operator,) = quantifier.candidate_operators()
             quantifier.observe(None)
@@ -158,23 +162,24 @@ def sensitivity(model: MarkovModel, event: Guarded, prior: Floats) -> Floats:
         parts = [each[0] / each[0].sum() for each in operator.joint if each[0].sum() > 0.0]
         if len(parts) < 2:
             return np.array(found or [0.0])
-        apart = max(float(np.abs(one - other).sum()) for one, other in combinations(parts, 2))
-        found.append(0.5 * apart)
+        farthest = max(float(np.abs(one - other).sum()) for one, other in combinations(parts, 2))
+        found.append(0.5 * farthest)
         if len(found) > last + 1 and found[-1] < FORGOTTEN:
             return np.array(found)
-    return _continued(np.array(found), last + 1 + LONGEST_MEMORY)
+    return _extrapolated(np.array(found), last + 1 + LONGEST_MEMORY)
 
 
-def _continued(apart: Floats, most: int) -> Floats:
-    """Return the distances, falling on as they fell last until they are forgotten.
+def _extrapolated(distances: Floats, most: int) -> Floats:
+    """Return the distances with those of later steps, which fall as the last ones did.
 
-    >>> _continued(np.array([0.5] + [0.4 * 0.8**k for k in range(TAIL + 1)]), 100)[-2:] < FORGOTTEN
+    >>> known = np.array([0.5] + [0.4 * 0.8**k for k in range(TREND_STEPS + 1)])
+    >>> _extrapolated(known, 100)[-2:] < FORGOTTEN
     array([False,  True])
     """
-    falls = min((apart[-1] / apart[-1 - TAIL]) ** (1.0 / TAIL), 1.0)
-    tail = apart[-1] * falls ** np.arange(1.0, most - len(apart) + 1.0)
+    falls = min((distances[-1] / distances[-1 - TREND_STEPS]) ** (1.0 / TREND_STEPS), 1.0)
+    tail = distances[-1] * falls ** np.arange(1.0, most - len(distances) + 1.0)
     enough = int((tail >= FORGOTTEN).sum()) + 1
-    return np.concatenate([apart, tail[:enough]])
+    return np.concatenate([distances, tail[:enough]])
 
 
 NEARLY_EXACT = 32.0

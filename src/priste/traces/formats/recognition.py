@@ -77,6 +77,7 @@ def _unknown(name: str, head: Head) -> TraceError:
     ]
     what = f"begins like {kind}, but of no kind that is" if kind else "is of none of the formats"
     return TraceError(
-        f"{name} {what} known. Looked for: {'; '.join(sought)}",
-        hint="If it is one of them, name it (--format, or format=).",
+        f"must be given: {name} {what} known. Looked for: {'; '.join(sought)}.",
+        parameter="format",
+        hint="Is it the right file?",
     )
