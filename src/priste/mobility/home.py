@@ -1,7 +1,7 @@
 """Models of a person whose home is known.
 
 A population model knows nobody's home: a person who went somewhere in the evening moves on from
-there for days, as known does. An adversary who knows the home expects the person to return. So
+there for days, as everybody does. An adversary who knows the home expects the person to return. So
 each transition ``M`` of a population model is mixed with moves to the home, by as much as it takes
 to be home a step later with the probabilities of :class:`HomeHabits`:
 
