@@ -77,7 +77,7 @@ def test_damage_is_cut_only_on_an_explicit_wish(made: Path) -> None:
     cut = journal("repair", made, "--forget-releases")
     assert cut.exit_code == 0
     assert "cut after 2 steps" in cut.output
-    assert "do not release those steps again" in cut.output
+    assert "do not release their steps again" in cut.output
     assert made.read_bytes() == b"".join(lines[:4])
     assert made.with_name("j.damaged").read_bytes() == damaged
     assert journal("check", made).exit_code == 0

@@ -13,7 +13,7 @@ from priste.randomness import BitSource, keyed_bits
 from priste.release.seeded_steps import SeededSteps, seed_of_user
 
 Key = bytes | int
-"""A secret of at least 16 bytes, or a seed for experiments. Whoever knows it can undo the noise."""
+"""A secret of at least 16 bytes, or a seed for experiments. One who knows it can undo the noise."""
 
 
 class KeyedSteps(BitSource):

@@ -360,7 +360,7 @@ def _any_prior_of(policy: Policy, report: StreamReport) -> AnyPriorLeakage | Non
 def beside(source: Path, suffix: str) -> Path:
     """Return where a source is released to when nothing is said: next to it, with a suffix.
 
-    >>> beside(Path("week/run.fit"), ".gpx").name, next to(Path("Data"), "").name
+    >>> beside(Path("week/run.fit"), ".gpx").name, beside(Path("Data"), "").name
     ('run.released.gpx', 'Data.released')
     """
     return source.with_name(f"{source.stem}.released{suffix}")
