@@ -58,7 +58,7 @@ NOT_RUN = """\
 RUN_AGAIN = """
 ## Run it again
 
-- `make redteam`: everything on the built-in town; hours, and it goes on where it was stopped. `make redteam ARGS=--quick`: a small form of minutes.
+- `make redteam`: everything on the built-in town, in about 25 minutes of processor time; it goes on where it was stopped. `make redteam ARGS=--quick`: a small form, in two minutes of it.
 - `make redteam ARGS="geolife geolife-exact cabs cabs-exact --geolife DIR --cabs DIR"`: days of real people. A third or a quarter of the people is in the model; others are attacked.
 - `make redteam ARGS="privkit --privkit DIR"`, `"ldptrace --ldptrace DIR"`, `"retrasyn --retrasyn DIR"`: programs of others. PyTorch is used where it is installed.
 - `make redteam ARGS="model residents ada --way priste"`: one way of releasing alone, after its tables changed. Rows that are not run again stay, with their commits.
