@@ -36,7 +36,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
-from itertools import count, pairwise
+from itertools import pairwise
 from pathlib import Path
 from re import search
 from typing import Any
@@ -72,8 +72,7 @@ from priste.mobility import (
     own_history,
     stay_or_go,
     usual_home,
-    usual_homes,
-    with_homes,
+    with_home,
 )
 from priste.release import Optimal
 from priste.release.guarded_hours import event_steps
@@ -100,23 +99,18 @@ have 20 quarters of an hour with a fix: use ``--known-quarters 12``, also for th
 SEVEN = ("009", "013", "014", "028", "030", "033", "034")
 """Other tables were compared with the present ones on these, and not kept."""
 
-SEVERAL = (
-    "022", "041", "052", "068", "084", "085", "092", "104", "126", "153", "167",
-)  # fmt: skip
-"""Of all people above those who sleep at several homes."""
-
 FRESH = (
     "010", "012", "029", "046", "055", "058", "061", "073", "075", "081", "083", "089", "101",
     "103", "110", "112", "113", "115", "122", "135", "140", "141", "147", "155", "169", "174",
 )  # fmt: skip
-"""No choice had seen these when several homes were introduced: ``--known-quarters 8``, and only
-people with five such days or more."""
+"""No choice of a table has seen these: ``--known-quarters 8``, and only people with five such days
+or more."""
 
 HELD_OUT = (
     "040", "045", "051", "062", "066", "078", "085", "088", "106", "119", "125", "130", "138",
     "142", "143", "144", "152", "153", "157", "159", "165", "168",
 )  # fmt: skip
-"""No choice of a table had seen these before several homes were tried on five of them."""
+"""No choice of a table has seen these, here or before. Homes were chosen on some of them."""
 
 CABS = (
     "abboip", "abcoij", "abdremlu", "abgibo", "abjoolaw", "abmuyawm", "abniar", "abnovkak",
@@ -139,7 +133,6 @@ GROUPS = {
     "seven": SEVEN,
     "held-out": HELD_OUT,
     "fresh": FRESH,
-    "several homes": SEVERAL,
     "cabs": CABS,
 }
 
@@ -165,7 +158,6 @@ class Line:
     pad: int | None = PER_HOUR
     guarantee: Any = 1.0
     optimal: Any = None
-    several_homes: bool = True
 
 
 ALL = ("home", "own", "roaming")
@@ -183,8 +175,6 @@ LINES = [
     Line("home + own + roaming, upwards", ALL, guarantee=OddsBound(1.0, math.inf)),
     Line("home, upwards", guarantee=OddsBound(1.0, math.inf)),
     Line("home, guarded hours only", guarantee=UNBOUNDED),
-    Line("one home", several_homes=False),
-    Line("one home + own + roaming", ALL, several_homes=False),
 ]
 
 
@@ -310,19 +300,14 @@ class City:
     def home_of(self, who: str) -> int:
         """Return where somebody's nights are spent."""
         person = self.people[who]
-        (home,) = usual_home(self.grid, [person.with_stays(day) for day in person.days], self.night)
+        begins = [day for day in person.days if day - 1 not in person.days]
+        ends = [day for day in person.days if day + 1 not in person.days]
+        paths = [
+            person.with_stays(begin, end + 1 - begin)
+            for begin, end in zip(begins, ends, strict=True)
+        ]
+        (home,) = usual_home(self.grid, paths, self.night)
         return home
-
-    def living(self, case: Case, several: bool) -> MarkovModel:
-        """Return the population with somebody's homes, as days that are not released show them."""
-        person = self.people[case.who]
-        days = [day for day in person.days if day not in (case.day, case.day + 1)]
-        begins = [day for day in days if day - 1 not in days]
-        lengths = [next(n for n in count(1) if day + n not in days) for day in begins]
-        paths = [person.with_stays(*each) for each in zip(begins, lengths, strict=True)]
-        homes = usual_homes(self.grid, paths, self.night) if several else []
-        found = [([cell], share) for cell, share in homes] or [([self.home_of(case.who)], 1.0)]
-        return with_homes(self.roaming, found, self.habits, self.night)
 
     def cases(self, who: str, kinds: Sequence[str]) -> list[Case]:
         """Return the events of somebody, with and without, where their days hold such."""
@@ -377,9 +362,9 @@ class City:
         first = min(max(middle - 6, 2), DAY - 14)
         return presence([place], range(first, first + 3 * PER_HOUR))
 
-    def own(self, case: Case, population: MarkovModel, windows: Sequence[int]) -> MarkovModel:
+    def own(self, who: str, case: Case, windows: Sequence[int]) -> MarkovModel:
         """Return the model of somebody's other days, without the hours of the event."""
-        person = self.people[case.who]
+        person = self.people[who]
         days = [day for day in person.days if day not in (case.day, case.day + 1)]
         guarded = {
             step % DAY + part
@@ -388,6 +373,7 @@ class City:
         }
         mask = [step in guarded for step in range(DAY)]
         paths = [person.with_stays(day) for day in days]
+        population = with_home(self.roaming, [self.home_of(who)], self.habits, self.night)
         leave_out = [mask] * len(paths)
         strength = choose_own_strength(population, paths, windows, leave_out=leave_out)
         return own_history(population, paths, windows, leave_out=leave_out, strength=strength)
@@ -418,14 +404,14 @@ class Models:
     path: NDArray[np.int64]
 
 
-def models_of(city: City, case: Case, several_homes: bool) -> Models:
+def models_of(city: City, case: Case) -> Models:
     """Return the three guarded models and the five others."""
-    home = city.living(case, several_homes)
+    home = with_home(city.roaming, [city.home_of(case.who)], city.habits, city.night)
     found = {
         "home": home,
-        "own": city.own(case, home, day_windows(START, STEP)),
+        "own": city.own(case.who, case, day_windows(START, STEP)),
         "roaming": city.roaming,
-        "own, no hours": city.own(case, home, (0,)),
+        "own, no hours": city.own(case.who, case, (0,)),
         "plain counts": city.plain,
         "stay or go": city.staying,
         "moves x 1/2": moves_scaled(home, 0.5),
@@ -435,9 +421,7 @@ def models_of(city: City, case: Case, several_homes: bool) -> Models:
     begin = np.eye(city.grid.size)[int(path[0])]
     midnights = {name: city.midnight(model) for name, model in found.items()}
     priors = {name: KnownPrior([each, begin]) for name, each in midnights.items()}
-    alone = city.living(case, several=False)
-    constant = city.constant(alone, city.midnight(alone))  # the same whatever is guarded
-    return Models(found, priors, constant, path)
+    return Models(found, priors, city.constant(home, midnights["home"]), path)
 
 
 def measured(line: Line, city: City, case: Case, known: Models) -> Row:
@@ -602,12 +586,10 @@ def main(arguments: Sequence[str] = ()) -> list[dict[str, Any]]:
             for case in some_of(cases, chosen.streams, people.index(who)):
                 here = (case.who, case.kind, case.happened)
                 missing = [line for line in lines if (line.name, *here) not in done]
-                known = {
-                    several: models_of(city, case, several)
-                    for several in {line.several_homes for line in missing}
-                }
+                known = models_of(city, case) if missing else None
                 for line in missing:
-                    rows.append(measured(line, city, case, known[line.several_homes]))
+                    assert known is not None
+                    rows.append(measured(line, city, case, known))
                     with chosen.rows.open("a", encoding="utf-8") as file:
                         file.write(json.dumps(rows[-1], ensure_ascii=False) + "\n")
     found = [

@@ -157,7 +157,7 @@ def _expectation(jobs: Sequence[Sequence[Job]], workers: int | None) -> str:
 
 
 def _without_name(tell: Tell) -> Callable[[str, int, int], None]:
-    """Return what tells a bar that knows its experiment already."""
+    """Return a function that reports progress without the name of the experiment."""
     return lambda name, done, total: tell(done, total)
 
 
@@ -179,7 +179,7 @@ def _command(
     calibrators: Sequence[str] | None,
     seed: int,
 ) -> str:
-    """Return the command without what is the user's own affair: folders."""
+    """Return the command without the user's folders."""
     parts = ["python", "-m", "paper", *names]
     parts += ["--quick"] if size == "quick" else []
     parts += ["--geolife", "DIR"] if geolife is not None else []

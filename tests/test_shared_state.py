@@ -32,13 +32,13 @@ KEPT = {
     "quantify/worst_prior/compilation.py _warn_once": "a warning that is given once",
     "quantify/worst_prior/compilation.py plain_copy": "a module; its count of work decides when "
     "compiled kernels are loaded, which give the same verdicts",
-    "release/calibrators/best_guess.py _offsets": "multiples of one constant, read-only; a"
-    " power of two of them, for each number of binary digits",
+    "release/calibrators/best_guess.py _offsets": "multiples of one constant, read-only; one array"
+    " for each power of two",
     "report/pages.py _environment": "the templates of a package",
     "studio/jobs_at_work.py _policies": "the policies of four folders, read again if they change",
     "traces/formats/geolife.py _midnight": "the time of a date; 64 dates",
-    "workers.py _to_parent": "the pipe of a worker process, which has one",
     "workers.py _cancelled": "whether the job of a worker process is cancelled; it has one job",
+    "workers.py _to_parent": "the pipe of a worker process, which has one",
 }
 """Names at the level of a module that hold what changes or grows, and why they may."""
 

@@ -40,7 +40,7 @@ FULL = {
     "walkers": 100,
     "files": 150,
     "weeks": 4,
-    "exact": 50,
+    "exact": 20,
 }
 QUICK = {
     "model": 15,

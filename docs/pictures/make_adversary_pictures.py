@@ -87,12 +87,12 @@ def main() -> None:
         for factor, (leaked, far) in zip((*FACTORS, None), rows, strict=True)
     ]
     RESULTS.write_text(json.dumps(held, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    figure = Figure(figsize=(6.4, 3.2), layout="constrained")
+    figure = Figure(figsize=(7.6, 3.4), layout="constrained")
     left, right = figure.subplots(1, 2)
     places = (*FACTORS, FACTORS[-1] * 30)
     for axes, column, colour, label in (
         (left, 0, LEAKAGE, "leakage of uncalibrated releases"),
-        (right, 1, DISTANCE, "mean km from the truth, certified, ε = 1"),
+        (right, 1, DISTANCE, "mean km, certified at ε = 1"),
     ):
         values = [row[column] for row in rows]
         axes.plot(places[:-1], values[:-1], "o-", color=colour, markersize=4)
@@ -100,7 +100,7 @@ def main() -> None:
         axes.axhline(values[-1], color=QUIET, linewidth=0.8, linestyle=":")
         axes.set_xscale("log")
         axes.set_xticks([1, 1e2, 1e4, places[-1]], ["known", "100", "10⁴", "any"])
-        axes.set_xlabel("priors within this factor of the public prior")
+        axes.set_xlabel("odds within this factor of the known prior")
         axes.set_ylabel(label)
         axes.set_ylim(bottom=0)
         axes.spines[["top", "right"]].set_visible(False)

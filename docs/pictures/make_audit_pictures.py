@@ -199,7 +199,7 @@ def models_picture() -> Rows:
         label = f"guarding σ = {name}: mean budget {guard.mean_budget:.3f}"
         plot.plot([float(n) for n in family], values, color=color, marker="o", label=label)
     plot.axhline(2.0, color=QUIET, ls="--", lw=1, label="ε")
-    plot.set(xlabel="σ with which the leakage is reckoned, km", ylabel="largest leakage")
+    plot.set(xlabel="σ of the model of the adversary, km", ylabel="largest leakage")
     plot.set_ylim(bottom=0)
     plot.legend(frameon=False, fontsize=8)
     save(figure, "models")

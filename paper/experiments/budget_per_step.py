@@ -30,7 +30,7 @@ EPSILONS = (0.1, 0.5, 1.0)
 ALPHAS = (0.1, 0.2, 0.5, 1.0)
 DELTA = 0.2
 MUCH = 2.0
-"""How many times as much "much worse" means here."""
+"""The factor that "much worse" means here."""
 
 WORDS = {
     "paper": "the paper's loop",

@@ -1,8 +1,8 @@
-"""What people's own movement says under other clocks, units of α and tables of the mechanism.
+"""The figures on people's own movement under other clocks, units of α and tables of the mechanism.
 
 The paper states none of the three for its data set. With steps of a minute people mostly stay where
-they are, so that every release of an event's steps tells about all of them, and the loop ends at
-the same small budget whatever α it began with; with longer steps it need not.
+they are, so that every release during an event reveals something about all of its steps, and the
+loop ends at the same small budget whatever α it began with; with longer steps it need not.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ UNINFORMATIVE: dict[str, dict[str, Any]] = {
     "uniform": {"color": "#8c98a4", "linestyle": "--", "linewidth": 1.0, "label": "uniform cell"},
     "constant": {"color": "#8c98a4", "linestyle": ":", "linewidth": 1.2, "label": "constant cell"},
 }
-"""How releases that tell nothing are drawn."""
+"""How uninformative releases are drawn."""
 
 LEAST_SHOWN = 1e-3
 """A leakage below this is drawn here on a logarithmic axis."""

@@ -64,7 +64,7 @@ def check_int(
     """Return a whole number in ``[least, most]``.
 
     ``why`` explains the rule within the sentence, ``hint`` is a sentence of its own at the end.
-    With ``secret`` the value, which may be where somebody is, is kept out of the error.
+    With ``secret`` the value, which may be a true location, is kept out of the error.
 
     >>> check_int(3, "runs", "an audit", least=1)
     3

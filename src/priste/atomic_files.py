@@ -137,7 +137,7 @@ def write_file(
 def private_folder(path: PathLike) -> Path:
     """Return a folder that only this user can open, made with mode 0700 if it is not there.
 
-    Raises OutputError for one that is a link, belongs to somebody else, or lets others in: what
+    Raises OutputError for one that is a link, belongs to another user, or lets others in: what
     is in it may have been put there.
     """
     folder = Path(path)
@@ -236,7 +236,7 @@ def scratch_folder() -> Iterator[Path]:
     """
     try:
         root = private_folder(_scratch_root())
-    except OutputError:  # somebody else has that name: a folder that only we know of
+    except OutputError:  # another user has that name: a folder with a random name
         import tempfile
 
         with tempfile.TemporaryDirectory(prefix="priste-") as place:
@@ -249,7 +249,7 @@ def scratch_folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
         os.close(lock)
         with suppress(OSError), _alone_in(root):
-            root.rmdir()  # if nobody else uses it
+            root.rmdir()  # if no other process uses it
 
 
 def _new_scratch(root: Path) -> tuple[Path, int]:
@@ -282,7 +282,7 @@ def _scratch_root() -> Path:
 
 @contextmanager
 def _alone_in(root: Path) -> Iterator[None]:
-    """Let nobody else make or remove folders meanwhile: a new one has no lock for a moment."""
+    """Keep other processes from making or removing folders: a new one has no lock for a moment."""
     handle = os.open(root, os.O_RDONLY | _NO_FOLLOW)
     try:
         with suppress(ImportError, OSError):  # without locks nothing is ever removed
@@ -319,7 +319,7 @@ def _create(draft: Path, *, private: bool, folder: bool) -> int:
 
 
 def take_lock(handle: int, path: PathLike) -> bool:
-    """Take the lock of an open file at once; False if somebody else has it.
+    """Take the lock of an open file at once; False if another process has it.
 
     Raises OutputError where files cannot be locked, as on some network file systems.
     """
@@ -393,7 +393,7 @@ def _remove_if_left(draft: Path) -> None:
         if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
             return
         placed = stat.S_ISREG(found.st_mode) and found.st_nlink > 1
-        if placed or take_lock(handle, draft):  # else somebody is at work on it
+        if placed or take_lock(handle, draft):  # else another process is writing it
             _remove(draft)
     except (OSError, OutputError):
         return  # it is not ours to remove

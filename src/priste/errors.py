@@ -46,7 +46,7 @@ class PristeError(Exception):
     is the whole statement. ``value`` is the offending value: kept if it is a number, a text, None
     or a tuple of those, otherwise reduced to the text that the message shows, so that an error can
     be sent between processes and holds no large data. ``got`` is that text where ``repr`` would not
-    do. A value that may be somebody's location is given as ``NoValue.SECRET``.
+    do. A value that may be a true location is given as ``NoValue.SECRET``.
 
     >>> error = PristeError("must be > 0", parameter="alpha", owner="PlanarLaplace", value=-1,
     ...                     hint="For an exact release use Identity(grid).")

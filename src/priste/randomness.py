@@ -84,8 +84,8 @@ class SystemBits(BitSource):
 class KeyedBits(BitSource):
     """Numbers that a key determines: number n is SHAKE-256 of the key and n.
 
-    Without the key nobody can tell them from random ones; with it they are the same everywhere.
-    Made by :func:`keyed_bits` and, for a seed, by :func:`bit_source`.
+    Without the key they cannot be distinguished from random ones; with it they are the same on
+    every machine. Made by :func:`keyed_bits` and, for a seed, by :func:`bit_source`.
     """
 
     def __init__(self, key: bytes) -> None:
@@ -99,7 +99,7 @@ class KeyedBits(BitSource):
 
 
 class GeneratorBits(BitSource):
-    """A numpy generator, for experiments: anyone who knows its state can undo the noise.
+    """A numpy generator, for experiments: its state is enough to undo the noise.
 
     Every number takes 16 bytes of the generator; digits beyond those are SHAKE-256 of them.
     """

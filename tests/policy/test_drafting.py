@@ -267,25 +267,6 @@ def test_another_stretch_can_be_asked_for() -> None:
         drafted([trace], zone="UTC", since=datetime(2027, 1, 1))
 
 
-def test_who_sleeps_at_two_places_has_two_homes() -> None:
-    """About half the nights elsewhere: both places are homes with their shares of the nights."""
-    times = 1_772_409_600_000_000 + np.arange(14 * 144) * (HOUR // 6)
-    evening = (times - 12 * HOUR) // DAY  # nights are numbered by the evening before
-    asleep = ((times // HOUR) % 24 >= 22) | ((times // HOUR) % 24 < 6)
-    lat = np.where(asleep, np.where(np.isin(evening % 7, (1, 3, 5)), 46.06, 46.0), 46.03)
-    text = draft_policy([Trace(None, times, lat, np.full(times.size, 7.0))], zone="UTC")
-    document = tomllib.loads(text)
-    assert list(document["regions"]) == ["home", "home2", "place3"]
-    assert document["regions"]["home2"]["circle"]["lat"] == 46.06
-    assert document["mobility"]["home"] == ["home", "home2"]
-    away = [number % 7 in (1, 3, 5) for number in range(evening[0], evening[-1] + 1)]
-    shares = [away.count(False) / len(away), away.count(True) / len(away)]
-    assert document["mobility"]["nights"] == pytest.approx(shares, abs=1e-3)
-    assert document["mobility"]["stay_home_at_night"] > 0.9
-    assert document["adversary"]["also"] == ["home", "home2"]
-    assert read_policy(text).homes == ("home", "home2")
-
-
 def test_home_is_where_the_nights_are() -> None:
     """Not the place of most time, but that of the nights; usual hours are told."""
     times = 1_772_409_600_000_000 + np.arange(3 * 144) * (HOUR // 6)

@@ -10,7 +10,7 @@ from tests.cli.small_world import GRID, PATHS, POLICY, trace_of, with_a_short_ev
 
 from priste import KnownPrior, MarkovModel, PolicyError
 from priste.maps import Region
-from priste.mobility import HomeHabits, home_habits_of, with_home, with_homes
+from priste.mobility import HomeHabits, home_habits_of, with_home
 from priste.policy import draft_policy, explain_policy, read_policy, somewhere, with_regions
 from priste.policy.formula_models import nights
 from priste.results import other_adversaries
@@ -38,37 +38,6 @@ def test_given_numbers_are_those_of_the_model() -> None:
     assert night is not None
     back = [policy.model.transition(step).toarray()[-1, 0] for step in (0, 12)]
     assert back == pytest.approx([0.5 if night[0] else 0.2, 0.5 if night[12] else 0.2], abs=1e-8)
-
-
-def test_several_homes_have_their_shares_of_the_nights() -> None:
-    """The model comes home to each by its share, alike without shares; each place may be moved."""
-    several = GIVEN.replace('home = "home"', 'home = ["home", "clinic"]\nnights = [3, 1]')
-    policy = read_policy(policy_of(several))
-    plain, night = MarkovModel.gaussian(GRID, sigma=1.0), nights(policy.timeline)
-    habits = HomeHabits(0.9, 0.2, None, 0.5)
-    expected = with_homes(plain, [([0], 0.75), ([9, 10], 0.25)], habits, night)
-    assert policy.model.fingerprint() == expected.fingerprint()
-    assert policy.homes == ("home", "clinic")
-    assert any(
-        "you live at home and clinic and come" in line for line in explain_policy(policy).summary
-    )
-    alike = read_policy(policy_of(several.replace("nights = [3, 1]", "")))
-    expected = with_homes(plain, [([0], 1.0), ([9, 10], 1.0)], habits, night)
-    assert alike.model.fingerprint() == expected.fingerprint()
-    moved = with_regions(policy, {"home": Region(GRID, [5])})
-    expected = with_homes(plain, [([5], 0.75), ([9, 10], 0.25)], habits, night)
-    assert moved.model.fingerprint() == expected.fingerprint()
-
-
-def test_a_home_that_is_nowhere_yet_is_left_out() -> None:
-    """Of two homes one is a personal place: until it is stated, people come home to the other."""
-    text = policy_of(GIVEN.replace('home = "home"', 'home = ["home", "office"]'))
-    policy = read_policy(text + "\n[regions.office]\nown = true\n")
-    assert policy.model.fingerprint() == read_policy(policy_of(GIVEN)).model.fingerprint()
-    placed = with_regions(policy, {"office": Region(GRID, [7])})
-    direct = read_policy(text + "\n[regions.office]\ncells = [7]\n")
-    assert placed.model.fingerprint() == direct.model.fingerprint()
-    assert placed.model.fingerprint() != policy.model.fingerprint()
 
 
 def test_habits_are_learnt_from_others(tmp_path: Path) -> None:
@@ -188,11 +157,6 @@ def test_words_say_what_the_adversary_knows() -> None:
         (f'{GAUSSIAN}\nhome = "house"\nstay_home = 0.9\nback_home = 0.1', "must name a region"),
         (f'{GAUSSIAN}\nhome = "home"\nstay_home = 1.0\nback_home = 0.1', "stay_home"),
         (f'{GAUSSIAN}\nfamily = ["roaming"]', "names none"),
-        (f"{GAUSSIAN}\nnights = [1]", "'nights' needs 'home'"),
-        (GIVEN.replace("home =", "nights = [1, 2]\nhome =", 1), "one number for each"),
-        (GIVEN.replace('"home"', '["home", "home"]'), "each region once"),
-        (GIVEN.replace('"home"', '["home", "house"]'), "must name a region"),
-        (GIVEN.replace('"home"', "[]"), "home"),
     ],
 )
 def test_homes_that_are_none(mobility: str, complaint: str) -> None:

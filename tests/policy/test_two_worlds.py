@@ -81,18 +81,6 @@ def test_a_draft_does_not_depend_on_what_it_guards(seed: int) -> None:
     assert not (~WEEK.hold(ada().times) & policy.windows.hold(ada().times)).any()
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_homes_of_a_draft_do_not_depend_on_what_it_guards(seed: int) -> None:
-    """Who sleeps at two places has the same homes and shares, wherever guarded time was spent."""
-    here, day, hour = ada(), 86_400_000_000, 3_600_000_000
-    dark = np.isin(here.times // hour % 24, (21, 22, 23, 0, 1, 2, 3))
-    away = dark & ((here.times - 12 * hour) // day % 2 == 0)
-    there = Trace(here.user, here.times, here.lat + np.where(away, 0.04, 0.0), here.lon)
-    first = drafted([there])
-    assert first == drafted([another_world(there, WEEK, seed)])
-    assert read_policy(first.text).homes == ("home", "home2")
-
-
 def test_a_draft_of_a_crowd_does_not_depend_on_what_it_guards() -> None:
     """Homes, places and counts of people are the same; one who is only there then is nobody."""
     crowd = residents(6, days=10)

@@ -1,6 +1,6 @@
-"""How a file of positions is taken to have been made, when all there is are the positions.
+"""Which mechanism a file of released positions is assumed to come from.
 
-An audit of somebody's released positions states the mechanism they came from. A wrong statement
+An audit of released positions needs the mechanism they came from. A wrong statement
 makes a wrong audit: true positions taken for the outputs of a noisy mechanism look private.
 """
 

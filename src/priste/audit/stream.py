@@ -1,8 +1,7 @@
 """What a finished stream of releases reveals about events, step by step.
 
-Given the likelihood of each release at every cell, nothing else about the releasing
-side matters: the same functions audit priste's own streams, somebody else's
-mechanism, and a trace that was released long ago.
+The likelihood of each release at every cell is all that is needed. So the same functions audit
+priste's own streams, other mechanisms, and traces that were released earlier.
 """
 
 from __future__ import annotations
@@ -108,10 +107,10 @@ def audit_stream(
     ``likelihoods`` yields per step the (m,) probability of that step's release at every cell, None
     for silence. The leakage is against every prior of ``adversary``, any prior by default, and over
     several models as ``family`` says; the belief is that of an adversary whose prior over the first
-    cell is ``prior``, uniform unless given. With ``family="joint"`` all models are alike to that
-    adversary, with ``"each"`` it holds the first model. ``guarantees`` names what was guaranteed
-    about events, if anything was. Without ``beside`` an audit against one adversary does not tell
-    what any prior learns, which takes most of the time.
+    cell is ``prior``, uniform unless given. With ``family="joint"`` all models are equally likely
+    to that adversary, with ``"each"`` it holds the first model. ``guarantees`` names what was
+    guaranteed about events, if anything was. Without ``beside`` an audit against one adversary
+    leaves out what any prior learns, which takes most of the time.
 
     >>> from priste import Grid, MarkovModel, PlanarLaplace, presence
     >>> grid = Grid(rows=2, columns=2, cell_size=1.0)

@@ -155,9 +155,9 @@ def output_histories(
     check_int(steps, "steps", "an audit", least=1)
     check_choice(sees, ("outputs", "budgets"), "sees", "an audit")
     against = procedure.adversary(adversary)
-    walk = _Walk(procedure, steps, sees, max_histories)
+    walk = _HistoryWalk(procedure, steps, sees, max_histories)
     start = _Branch.at_start(procedure, against, procedure.prior(prior))
-    return walk.from_here([start], (), ())
+    return walk.histories_after([start], (), ())
 
 
 def true_leakage(
@@ -263,7 +263,7 @@ class _Branch:
             quantifiers.append(each)
         return _Branch(procedure.start, quantifiers)
 
-    def taking(self, layer: int, output: int) -> _Branch:
+    def after_output(self, layer: int, output: int) -> _Branch:
         """Return the branch after a release that had its true probability."""
         seen = self.node.distribution
         column = seen.joint[layer, :, output]
@@ -299,7 +299,7 @@ class _Revealed:
     any_prior: Floats
 
 
-class _Walk:
+class _HistoryWalk:
     """The depth-first walk over what the adversary may see.
 
     With ``sees`` "outputs" many branches (histories of budgets) belong to one sequence and are
@@ -312,12 +312,12 @@ class _Walk:
         self._sees = sees
         self._left = max_histories
 
-    def from_here(
+    def histories_after(
         self, branches: Sequence[_Branch], outputs: tuple[int, ...], budgets: tuple[float, ...]
     ) -> Iterator[History]:
         seen = np.logical_or.reduce([branch.possible(self._sees) for branch in branches])
         places = np.flatnonzero(seen)
-        self._spend(len(places))
+        self._count(len(places))
         revealed = [
             self._revealed(branches, number, places) for number in range(len(self._guarantees))
         ]
@@ -339,7 +339,7 @@ class _Walk:
             if len(outputs) + 1 < self._steps:
                 chosen = [layer] if self._sees_budgets else None
                 after = self.children(branches, output, chosen)
-                yield from self.from_here(after, (*outputs, output), known)
+                yield from self.histories_after(after, (*outputs, output), known)
 
     @property
     def _sees_budgets(self) -> bool:
@@ -348,23 +348,23 @@ class _Walk:
     def _revealed(
         self, branches: Sequence[_Branch], event: int, places: NDArray[np.int64]
     ) -> _Revealed:
-        def together(who: str) -> JointProbabilities:
+        def summed(who: str) -> JointProbabilities:
             return candidates_of(
                 added([b.joint_probabilities(event, who, self._sees) for b in branches]), places
             )
 
-        known = together("known")
+        known = summed("known")
         scale = np.exp2(known.exponent.astype(np.float64))
         by_answer = [scale @ each for each in known.joint]
         with_event = np.sum(by_answer[:-1], axis=0)
         judge = branches[0].quantifiers[event]["adversary"].judge
-        joint = together("adversary")
+        joint = summed("adversary")
         directions = judge.leakages(joint, _UP), judge.leakages(joint, _DOWN)
         bounded = bounded_directions(self._guarantees[event])
         any_prior = np.maximum(*directions)
         if "any_prior" in branches[0].quantifiers[event]:
             everyone = branches[0].quantifiers[event]["any_prior"].judge
-            any_prior = everyone.leakages(together("any_prior"))
+            any_prior = everyone.leakages(summed("any_prior"))
         return _Revealed(
             with_event,
             with_event + by_answer[-1],
@@ -388,11 +388,11 @@ class _Walk:
             joint = branch.node.distribution.joint
             for layer in range(joint.shape[0]) if layers is None else layers:
                 if joint[layer, :, output].any():
-                    after.append(branch.taking(layer, output))
-        self._spend(len(after) - 1)
+                    after.append(branch.after_output(layer, output))
+        self._count(len(after) - 1)
         return after
 
-    def _spend(self, histories: int) -> None:
+    def _count(self, histories: int) -> None:
         self._left -= histories
         if self._left < 0:
             raise TooManyHistories(
@@ -412,7 +412,7 @@ def _worst_prior(
     """Return the prior of the adversary to which this history says the most about the event."""
     sees: Sees = "outputs" if history.budgets is None else "budgets"
     branches = [_Branch.at_start(procedure, adversary, procedure.prior(None))]
-    walk = _Walk(procedure, len(history.outputs), sees, MAX_HISTORIES**2)
+    walk = _HistoryWalk(procedure, len(history.outputs), sees, MAX_HISTORIES**2)
     for step, output in enumerate(history.outputs):
         layers = None
         if history.budgets is not None:

@@ -167,11 +167,10 @@ def _one_by_one(work: Work, job: Job, on_done: OnTold) -> Made:
 
 
 def load() -> None:
-    """Load what every worker needs, and the compiled code of the search that most guarantees use.
+    """Load what every worker needs.
 
-    Not Arrow, which starts a thread, and a process with threads must not fork. The first job loads
-    whatever else the policy needs.
+    Not Arrow, which starts a thread, and a process with threads must not fork. Not the compiled
+    search either: it takes 140 MB, and few priors do without it. The first job loads whatever else
+    the policy needs.
     """
     import pyproj  # noqa: F401
-
-    from priste.quantify.worst_prior import kernels  # noqa: F401

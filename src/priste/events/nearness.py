@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from priste.events.secrets import Guarded
 
 NEAR_HOURS = 6.0
-"""Steps within this many hours of a step that an event speaks of are near it, wherever we tell."""
+"""Steps within this many hours of a step that an event mentions are near it, in every figure."""
 
 
 def near_reach(step_seconds: float) -> int:

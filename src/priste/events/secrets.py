@@ -2,8 +2,8 @@
 
 An event and its negation are two answers. A :class:`Secret` has one answer for each of several
 events that exclude each other, and :func:`together` one for each combination of events that can
-happen. A guarantee about a secret bounds what tells any two of its answers apart, so it covers
-every statement that is made of its events by "and", "or" and "not" (Theorems 7 and 8 of
+happen. A guarantee about a secret bounds how far any two of its answers can be distinguished. It
+covers every statement that is made of its events by "and", "or" and "not" (Theorems 7 and 8 of
 docs/explanation/proofs.md).
 """
 
@@ -283,8 +283,8 @@ class _Product:
         self.truths: Sequence[_Truths] = sorted(set(self._ends))
 
     def automaton(self, numbers: Mapping[_Truths, int]) -> Automaton:
-        """Return the smallest automaton that tells these answers apart, the last one first."""
-        # From the last layer back: worlds from which all goes the same way are one.
+        """Return the smallest automaton that distinguishes these answers, the last one first."""
+        # From the last layer back: worlds with the same future are one.
         labels = [len(numbers) - 1 - numbers[truths] for truths in self._ends]
         rows_by_layer: list[list[tuple[int, ...]]] = []
         for _, _, moves in reversed(self._layers):
@@ -308,7 +308,7 @@ class _Product:
             worlds = list(renumbered)
             if len(worlds) > DEFAULT_MAX_WORLDS:
                 raise too_many_together(self._names, step, len(worlds))
-        # Every layer tells cells apart: the events are small already, and answers decide them.
+        # Every layer distinguishes cells: the events are minimal, and answers decide them.
         return Automaton(tuple(made), None)
 
 

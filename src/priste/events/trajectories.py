@@ -11,10 +11,10 @@ from priste.errors import InvalidParameter
 def trajectory_cells(trajectory: Sequence[int], last_step: int | None) -> list[int]:
     """Return the cells of a trajectory as plain integers, checked.
 
-    ``last_step`` is the last step somebody will look at; ``None`` asks for nothing.
+    ``last_step`` is the last step that is needed; ``None`` needs none.
     Raises :class:`InvalidParameter` for an entry that is not a cell number (whole,
     >= 0, not a bool) and for a trajectory that ends too early. True locations are
-    secret: messages name positions in the trajectory and never what stands there.
+    secret: messages name positions in the trajectory and never the cells there.
     """
     try:
         entries = list(trajectory)

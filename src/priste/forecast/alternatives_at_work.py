@@ -1,4 +1,4 @@
-"""What people use in place of priste, at work under a policy: named, parsed and released.
+"""The usual alternatives to priste under a policy: named, parsed and released.
 
 Every alternative is described by its exact table, so the likelihood of each release is known.
 """

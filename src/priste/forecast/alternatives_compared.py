@@ -1,4 +1,4 @@
-"""priste and what people use in its place, measured alike: leakage, belief and mean error.
+"""priste and its usual alternatives, measured alike: leakage, belief and mean error.
 
 Leakages are exact for each stream: the audit knows the table of every alternative. Over streams the
 largest is reported, so a rare stream that leaks more may exist; for priste the guarantee bounds it.
@@ -57,7 +57,7 @@ SURE = ("priste", "constant", "off")
 """What stays within a guarantee whatever happens."""
 
 TRIES = 200
-"""How many ways through the guarded hours of a trace are drawn to find one of an event."""
+"""How many paths through the guarded hours of a trace are drawn to find one with an event."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,8 @@ class Comparison:
     opened: bool
 
     def sentence(self) -> str:
-        """Say which ways kept the guarantee, what they cost, and what others reveal."""
+        """Return in words which ways kept the guarantee, their errors, and what the others
+        reveal."""
         kept = [way for way in self.ways if way.kept]
         broke = [way for way in self.ways if not way.kept]
         best = min((way for way in kept if way.released), key=lambda way: way.error, default=None)
@@ -299,7 +300,8 @@ def followed_steps(policy: Policy, events: Iterable[PolicyEvent]) -> Flags:
 def _person(
     policy: Policy, opened: OpenedTrace | None, events: list[PolicyEvent], run: int, seed: int
 ) -> TrueSteps:
-    """Return whom a stream is about; every second one is such that an event happens, if found."""
+    """Return the person of a stream; to every second one an event happens, if such a path is
+    found."""
     bits = bit_source(np.random.default_rng([seed, run, 0]))
     event = events[run // 2 % len(events)] if run % 2 else None
     if opened is None:

@@ -34,7 +34,7 @@ HEADS = {
 
 
 def shown_columns(found: Comparison) -> tuple[str, ...]:
-    """Return the columns that say something of this comparison."""
+    """Return the columns that are not empty in this comparison."""
     figures = list(found.ways[0].events.values())
     says = {
         "event": len(figures) > 1,

@@ -1,4 +1,4 @@
-"""A policy and those next to it: what else could be guaranteed, and against whom.
+"""A policy and its neighbours: other guarantees and other adversaries.
 
 A neighbour differs in one thing: how far odds may move, in which directions, how sure an adversary
 may get, the adversary of the guarantee, or how often there is a release.

@@ -34,7 +34,7 @@ PROBED = 16
 """How many releases a stream has at least where time is short, and how many are timed to know."""
 
 LENIENT = 2.0
-"""A stream that takes this many times as long as it should is ended where it is."""
+"""A stream that takes this many times as long as planned is ended early."""
 
 FAR_HOURS = 6.0
 """Time far from the events is followed in stretches of this many hours."""
@@ -44,7 +44,7 @@ DENSE = 4
 released between two stretches would weigh on the second one, for days where fixes are many."""
 
 GOLDEN = (math.sqrt(5) - 1) / 2
-"""Multiples of it, without their whole parts, lie evenly in [0, 1) however many there are."""
+"""The golden ratio: the fractional parts of its multiples lie evenly in [0, 1)."""
 
 QUICK_RUNS = 4
 QUICK_RELEASES = 60
@@ -183,7 +183,7 @@ def model_costs(rows: Sequence[Row]) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """How a policy and its neighbours are tried: which steps, on whom, with which random numbers.
+    """How a policy and its neighbours are simulated: the steps, the people and the random numbers.
 
     ``released`` (T,) are the steps that a run would release at, and ``near_share`` is the share of
     near ones among them; ``steps`` and ``most`` are those of :func:`followed_steps`. Streams end
@@ -333,12 +333,12 @@ def refined_forecast(
 ) -> Iterator[Row]:
     """Yield what the policy will cost from two streams, then from two more, and so on.
 
-    For somebody who waits: the first row comes as soon as there is one, and the last rests on
-    ``runs`` streams, or on as many as were begun within ``seconds`` of computing. Rows are
-    those of :func:`quick_forecast` with this many runs. After them come those of the policy without
-    each of its models but the first, from two streams: see :func:`model_costs`. The first two
-    streams may take ``first_seconds``; ``on_trial`` (done, total) is called after each release.
-    What it raises passes through.
+    The first row comes as soon as there is one, and the last rests on ``runs`` streams, or on as
+    many as were begun within ``seconds`` of computing. Rows are those of :func:`quick_forecast`
+    with this many runs. After them come those of the policy without each of its models but the
+    first, from two streams: see :func:`model_costs`. The first two streams may take
+    ``first_seconds``; ``on_trial`` (done, total) is called after each release. What it raises
+    passes through.
     """
     fewer = QUICK_RELEASES * SMALL_MAP // policy.grid.size
     most = min(QUICK_RELEASES, max(LEAST_REFINED, fewer))

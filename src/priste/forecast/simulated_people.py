@@ -1,4 +1,4 @@
-"""Who is simulated: people drawn from the model of a policy, or the person of an opened trace.
+"""The simulated people: drawn from the model of a policy, or the person of an opened trace.
 
 Whatever a forecast says about an opened trace may decide what its owner guards. So the trace is
 read without the guarded hours, and what happens in them is drawn from the model, between the last

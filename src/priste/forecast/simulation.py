@@ -1,7 +1,4 @@
-"""Simulated streams, released under one policy and measured as runs are: what it will cost.
-
-What is released goes nowhere.
-"""
+"""Simulated streams, released under one policy and measured as runs are. Nothing is published."""
 
 from __future__ import annotations
 
@@ -140,7 +137,7 @@ class Cost:
 
     @property
     def constant_does(self) -> Literal["everywhere", "near", "nowhere"]:
-        """Where a constant point would do as well or better: over all steps, near the events."""
+        """Where a constant point would be as good or better: over all steps, near the events."""
         if self.over_constant >= NO_BETTER:
             return "everywhere"
         near, constant = self.released.near, self.constant.near

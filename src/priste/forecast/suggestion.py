@@ -1,4 +1,4 @@
-"""The other way round: how strong a guarantee may be for what it costs."""
+"""The strongest guarantee for a given error."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def check_degrees(
     """Refuse anything but finite degrees with latitude in [-90, 90], longitude in [-180, 360].
 
     The error counts the offending positions and never shows one, since a position may
-    be where somebody is.
+    be a true location.
     """
     lat, lon = np.asarray(latitude), np.asarray(longitude)
     # Written so that a NaN, which compares false with everything, is refused.

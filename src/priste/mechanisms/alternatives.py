@@ -170,8 +170,8 @@ def policy_graph(grid: Grid, block: int, epsilon: float) -> PointTable:
 
     Cells of one block are neighbours of each other, other cells are not. Each coordinate gets
     Laplace noise of scale S/epsilon, S the largest L1 distance of neighbours. The noisy point goes
-    to the nearest cell of the block. So epsilon bounds what tells cells of a block apart, and the
-    block is released exactly. A block of 1 releases the cell.
+    to the nearest cell of the block. So epsilon bounds how far cells of a block can be
+    distinguished, and the block is released exactly. A block of 1 releases the cell.
     """
     side = check_int(block, "block", "policy_graph", least=1)
     level = check_float(epsilon, "epsilon", "policy_graph", above=0)

@@ -7,14 +7,7 @@ never repaired silently, and no m by m array is made unless one was given.
 from __future__ import annotations
 
 from priste.mobility.gaussian import mass_outside_reach
-from priste.mobility.home import (
-    HomeHabits,
-    home_habits_of,
-    usual_home,
-    usual_homes,
-    with_home,
-    with_homes,
-)
+from priste.mobility.home import HomeHabits, home_habits_of, usual_home, with_home
 from priste.mobility.memory import (
     MemoryScore,
     PopulationChoice,
@@ -75,7 +68,5 @@ __all__ = [
     "own_history",
     "stay_or_go",
     "usual_home",
-    "usual_homes",
     "with_home",
-    "with_homes",
 ]

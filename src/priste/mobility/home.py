@@ -12,10 +12,6 @@ to be home a step later with the probabilities of :class:`HomeHabits`:
 cell ``i`` itself if it belongs to the home, otherwise all cells of the home with equal weight. No
 cell gets a smaller probability of home than under ``M``.
 
-Many people sleep at more than one place. With several homes, a person who is in none of them comes
-to each with its share of the nights, and a person who is in one of them stays there: ``home[i]`` is
-the mixture of the homes by their shares, and ``there[i]`` the probability of being in any of them.
-
 Such a model predicts people outside its fit better than the population model does
 (``benchmarks/fitting``).
 """
@@ -37,16 +33,13 @@ from priste.mobility.model import MarkovModel
 from priste.mobility.sequences import GAP, CellSequences, checked_sequences, moves_of
 from priste.mobility.stay_or_go import FEWEST_MOVES
 from priste.mobility.transitions import Schedule, Transition
-from priste.mobility.validation import MAX_NUMBER, FloatArray, IntArray
+from priste.mobility.validation import FloatArray, IntArray
 
 MANY_CELLS = 25
 """In a home of more cells than this, a person comes to the nearest of them."""
 
 USUAL_STAY, USUAL_BACK = 0.95, 0.05
 """The habits that are assumed where fewer than ``FEWEST_MOVES`` moves are known."""
-
-FEWEST_NIGHTS, LEAST_NIGHTS = 5, 0.12
-"""A cell where a person spent fewer nights, or a smaller share of them, is not taken for a home."""
 
 _DIGITS = 3
 _DRAWN_DIGITS = 9
@@ -69,9 +62,9 @@ class HomeHabits:
             if value is not None:
                 check_float(value, name, "HomeHabits", least=0, below=1)
 
-    def at(self, dark: bool) -> tuple[float, float]:
+    def at(self, at_night: bool) -> tuple[float, float]:
         """Return ``stay`` and ``back`` at a step by day or at night."""
-        if not dark:
+        if not at_night:
             return self.stay, self.back
         stay, back = self.stay_at_night, self.back_at_night
         return self.stay if stay is None else stay, self.back if back is None else back
@@ -95,42 +88,23 @@ def with_home(
            [0.5 , 0.25, 0.25],
            [0.5 , 0.25, 0.25]])
     """
-    return with_homes(model, [(home, 1.0)], habits, night)
-
-
-def with_homes(
-    model: MarkovModel,
-    homes: Sequence[tuple[Collection[int], float]],
-    habits: HomeHabits,
-    night: Sequence[bool] | None = None,
-) -> MarkovModel:
-    """Return the model of a person who sleeps at several homes.
-
-    Each of ``homes`` is its cells and its share of the nights, a number > 0; only the proportions
-    of the shares matter. ``habits`` are about being in any of them. All else is as in
-    :func:`with_home`.
-
-    >>> even = MarkovModel(Grid(rows=1, columns=3, cell_size=1.0), [[1 / 3] * 3] * 3)
-    >>> both = with_homes(even, [([0], 3.0), ([1], 1.0)], HomeHabits(0.9, 0.8))
-    >>> both.transition(0).toarray().round(3)
-    array([[0.8, 0.1, 0.1],
-           [0.1, 0.8, 0.1],
-           [0.5, 0.3, 0.2]])
-    """
     schedule = _first_order(model)
-    places = _homes(model.grid, homes)
-    dark = _dark(night).tolist()
+    cells = _home(model.grid, home)
+    at_night = _night_steps(night).tolist()
     if schedule.cyclic:
-        length = math.lcm(len(schedule.repeating), len(dark))
+        length = math.lcm(len(schedule.repeating), len(at_night))
     else:
         length = len(schedule.repeating)
     made: dict[tuple[Transition, bool], Transition] = {}
     steps = []
     for step in range(length):
-        plain, now = schedule.repeating[step % len(schedule.repeating)], dark[step % len(dark)]
+        plain, now = (
+            schedule.repeating[step % len(schedule.repeating)],
+            at_night[step % len(at_night)],
+        )
         key = plain, now
         if key not in made:
-            made[key] = _mixed_with_homes(model.grid, plain, places, *habits.at(now))
+            made[key] = _mixed_with_home(model.grid, plain, cells, *habits.at(now))
         steps.append(made[key])
     if all(step is steps[0] for step in steps) and schedule.cyclic:
         steps = steps[:1]
@@ -161,19 +135,7 @@ def _home(grid: Grid, home: Collection[int]) -> IntArray:
     return np.array(sorted(set(home)), dtype=np.int64)
 
 
-def _homes(
-    grid: Grid, homes: Sequence[tuple[Collection[int], float]]
-) -> list[tuple[IntArray, float]]:
-    """Return the cells of each home and its share; the shares sum to 1."""
-    if not homes:
-        raise InvalidParameter("must hold at least one home", parameter="homes", owner="with_homes")
-    for _, share in homes:
-        check_float(share, "share", "with_homes", above=0, most=MAX_NUMBER)
-    total = sum(share for _, share in homes)
-    return [(_home(grid, cells), share / total) for cells, share in homes]
-
-
-def _dark(night: Sequence[bool] | None) -> np.ndarray:
+def _night_steps(night: Sequence[bool] | None) -> np.ndarray:
     """Return for each step of a cycle whether it is at night; by default none is."""
     return np.asarray(night if night is not None and len(night) else [False], dtype=np.bool_)
 
@@ -181,38 +143,36 @@ def _dark(night: Sequence[bool] | None) -> np.ndarray:
 def _each_at_home(
     people: Iterable[CellSequences], homes: Iterable[Collection[int]]
 ) -> list[tuple[CellSequences, Collection[int]]]:
-    everybody, cells = list(people), list(homes)
-    if len(everybody) != len(cells):
+    known, cells = list(people), list(homes)
+    if len(known) != len(cells):
         raise InvalidParameter(
-            f"must be one for each of the {len(everybody)} people",
+            f"must be one for each of the {len(known)} people",
             parameter="homes",
             owner="home_habits_of",
             value=len(cells),
         )
-    return list(zip(everybody, cells, strict=True))
+    return list(zip(known, cells, strict=True))
 
 
-def _mixed_with_homes(
-    grid: Grid, plain: Transition, homes: list[tuple[IntArray, float]], stay: float, back: float
+def _mixed_with_home(
+    grid: Grid, plain: Transition, home: IntArray, stay: float, back: float
 ) -> Transition:
-    """Return one transition mixed with moves to the homes."""
+    """Return one transition mixed with moves to the home."""
     at_home = np.zeros(grid.size)
-    at_home[np.concatenate([cells for cells, _ in homes])] = 1.0
+    at_home[home] = 1.0
     there = plain.pull(at_home)
     wanted = np.where(at_home > 0.0, stay, back)
     missing = np.maximum(wanted - there, 0.0)
     drawn = np.divide(missing, 1.0 - there, out=np.zeros(grid.size), where=missing > 0.0)
     drawn = drawn.round(_DRAWN_DIGITS)  # the last bits of ``there`` differ between processors
-    inside = np.where(at_home > 0.0, drawn, 0.0)
-    ways = sparse.csr_array(sparse.diags_array(inside))
-    for cells, share in homes:
-        ways = sparse.csr_array(ways + _ways_home(grid, cells, share * (drawn - inside)))
-    return plain.blended(1.0 - drawn, ways)
+    return plain.blended(1.0 - drawn, _moves_home(grid, home, at_home > 0.0, drawn))
 
 
-def _ways_home(grid: Grid, home: IntArray, drawn: FloatArray) -> sparse.csr_array:
-    """Return the (m, m) moves to one home, with the weights ``drawn`` of each row."""
-    away = np.flatnonzero(drawn)
+def _moves_home(
+    grid: Grid, home: IntArray, at_home: np.ndarray, drawn: FloatArray
+) -> sparse.csr_array:
+    """Return the (m, m) moves to the home, with the weights ``drawn`` of each row."""
+    away = np.flatnonzero(~at_home)
     if home.size <= MANY_CELLS:
         sources, targets = np.repeat(away, home.size), np.tile(home, away.size)
         shares = np.repeat(drawn[away] / home.size, home.size)
@@ -220,7 +180,13 @@ def _ways_home(grid: Grid, home: IntArray, drawn: FloatArray) -> sparse.csr_arra
         sources, shares = away, drawn[away]
         apart = np.stack([kilometres(grid, away, np.full_like(away, cell)) for cell in home])
         targets = home[np.argmin(apart.round(6), axis=0)]  # ties must not hang on a last bit
-    return sparse.csr_array((shares, (sources, targets)), shape=(grid.size, grid.size))
+    return sparse.csr_array(
+        (
+            np.concatenate([shares, drawn[home]]),
+            (np.concatenate([sources, home]), np.concatenate([targets, home])),
+        ),
+        shape=(grid.size, grid.size),
+    )
 
 
 def home_habits_of(
@@ -234,22 +200,24 @@ def home_habits_of(
     Each of ``people`` is a list of sequences of cells, one per step, ``None`` for a gap, all
     beginning at step 0 of the cycle of ``night``. A gap is missing: only moves between two known
     cells of consecutive steps are counted. ``homes`` has the cells of each person's home; without
-    it, the home is the cell where a person is most often at night (without nights, at any time).
+    it, the home is the cell of :func:`usual_home`.
     With fewer than ``FEWEST_MOVES`` moves the usual values are returned.
 
     >>> grid = Grid(rows=1, columns=3, cell_size=1.0)
     >>> home_habits_of(grid, [[[0] * 30 + [1, 2, 0, 0] * 12]])
     HomeHabits(stay=0.764, back=0.5, stay_at_night=None, back_at_night=None)
     """
-    dark = _dark(night)
+    at_night = _night_steps(night)
     pairs = ((each, None) for each in people) if homes is None else _each_at_home(people, homes)
     counts = np.zeros((2, 2, 2))  # by day or night, from home or not, home or not
     for person, given in pairs:
         sequences = checked_sequences(person, grid.size, owner="home_habits_of")
         home = np.zeros(grid.size, dtype=np.bool_)
-        home[_where_most(grid, sequences, dark) if given is None else _home(grid, given)] = True
+        home[_most_visited(grid, sequences, at_night) if given is None else _home(grid, given)] = (
+            True
+        )
         moves = moves_of(sequences, [0] * len(sequences))
-        asleep = dark[moves.steps % dark.size].astype(np.int64)
+        asleep = at_night[moves.steps % at_night.size].astype(np.int64)
         away, gone = (~home[cells] for cells in (moves.sources, moves.targets))
         np.add.at(counts, (asleep, away.astype(np.int64), gone.astype(np.int64)), 1.0)
     everything = counts.sum(axis=0)
@@ -257,7 +225,7 @@ def home_habits_of(
         _share(counts[0, away], _share(everything[away], usual))
         for away, usual in ((0, USUAL_STAY), (1, USUAL_BACK))
     )
-    if not dark.any():
+    if not at_night.any():
         return HomeHabits(stay, back)
     return HomeHabits(stay, back, _share(counts[1, 0], stay), _share(counts[1, 1], back))
 
@@ -265,57 +233,42 @@ def home_habits_of(
 def usual_home(
     grid: Grid, sequences: CellSequences, night: Sequence[bool] | None = None
 ) -> list[int]:
-    """Return the cell where a person is most often at night; an empty list if none is known.
+    """Return the cell where a person spends most nights; an empty list if none is known.
+
+    Without ``night``, or if no cell is known at night, it is the most frequent cell.
 
     >>> line = Grid(rows=1, columns=3, cell_size=1.0)
     >>> usual_home(line, [[2, 1, 1, 1, 2, 1]], night=[True, False])
     [2]
     """
     found = checked_sequences(sequences, grid.size, owner="usual_home")
-    return _where_most(grid, found, _dark(night))
+    return _most_visited(grid, found, _night_steps(night))
 
 
-def usual_homes(
-    grid: Grid, sequences: CellSequences, night: Sequence[bool]
-) -> list[tuple[int, float]]:
-    """Return the cells where a person sleeps, each with its share of the nights, the usual first.
+def _most_visited(grid: Grid, sequences: Sequence[IntArray], at_night: np.ndarray) -> list[int]:
+    """Return the cell of most nights, or the most frequent one if none is known at night.
 
-    A night is a stretch of consecutive steps at night in one sequence, some of whose cells are
-    known; it is spent in the cell where it is known most often. A cell with fewer than
-    ``FEWEST_NIGHTS``, or with less than ``LEAST_NIGHTS`` of all, is no home. Shares are rounded to
-    1 in 1,000. Empty if no cell has so many.
-
-    >>> line = Grid(rows=1, columns=3, cell_size=1.0)
-    >>> usual_homes(line, [[2, 1, 2, 1, 2, 1, 2, 1, 1, 1, 2, 1, 1, 1, 0, 0]], night=[True, False])
-    [(2, 1.0)]
+    A night is a stretch of consecutive steps at night in one sequence, with a known cell; it is
+    spent in the cell where it is known most often. Nights count alike, however much of them is
+    known: a few that were recorded without a gap would otherwise decide. Where nights are equal in
+    number, the steps at night decide.
     """
-    dark = _dark(night)
-    spent: Counter[int] = Counter()
-    for cells in checked_sequences(sequences, grid.size, owner="usual_homes"):
-        asleep = dark[np.arange(len(cells)) % dark.size]
-        known = np.flatnonzero(asleep & (cells != GAP))
-        nights = np.cumsum(np.diff(asleep, prepend=False))[known]
-        for night_cells in np.split(cells[known], np.flatnonzero(np.diff(nights)) + 1):
-            if night_cells.size:
-                spent[int(np.bincount(night_cells).argmax())] += 1
-    fewest = max(FEWEST_NIGHTS, LEAST_NIGHTS * spent.total())
-    found = sorted(
-        ((cell, count) for cell, count in spent.items() if count >= fewest),
-        key=lambda each: (-each[1], each[0]),
-    )
-    total = sum(count for _, count in found)
-    return [(cell, round(count / total, _DIGITS)) for cell, count in found]
-
-
-def _where_most(grid: Grid, sequences: Sequence[IntArray], dark: np.ndarray) -> list[int]:
-    """Return the most frequent cell at night, or of all steps if none is known at night."""
     none = np.empty(0, dtype=np.int64)
-    cells = np.concatenate([none, *sequences])
-    steps = np.concatenate([none, *(np.arange(len(each)) for each in sequences)])
-    known = cells != GAP
-    asleep = known & dark[steps % dark.size]
-    chosen = cells[asleep if asleep.any() else known]
-    return [int(np.bincount(chosen, minlength=grid.size).argmax())] if chosen.size else []
+    spent: Counter[int] = Counter()
+    steps = np.zeros(grid.size, dtype=np.int64)
+    for cells in sequences:
+        asleep = at_night[np.arange(len(cells)) % at_night.size]
+        known = np.flatnonzero(asleep & (cells != GAP))
+        night = np.cumsum(np.diff(asleep, prepend=False))[known]
+        np.add.at(steps, cells[known], 1)
+        for stretch in np.split(cells[known], np.flatnonzero(np.diff(night)) + 1):
+            if stretch.size:
+                spent[int(np.bincount(stretch).argmax())] += 1
+    if spent:
+        return [min(spent, key=lambda cell: (-spent[cell], -steps[cell], cell))]
+    every = np.concatenate([none, *sequences])
+    known = every[every != GAP]
+    return [int(np.bincount(known, minlength=grid.size).argmax())] if known.size else []
 
 
 def _share(counted: FloatArray, otherwise: float) -> float:

@@ -128,7 +128,7 @@ class MarkovModel(Plottable):
 
         A sequence has one cell per step; ``None`` is a gap, and no move leads into or out
         of it. There must be one move at least. ``smoothing`` keeps every row a distribution,
-        also of cells that nobody visited: ``GaussianPrior`` (the default), ``AddNearby``,
+        also of cells that were never visited: ``GaussianPrior`` (the default), ``AddNearby``,
         ``AddEverywhere`` or ``MaximumLikelihood``; a number > 0 means
         ``AddEverywhere(number)``, and 0 ``MaximumLikelihood()``.
 
@@ -202,7 +202,7 @@ class MarkovModel(Plottable):
     ) -> MarkovModel:
         """Smooth counted moves into a model.
 
-        ``counts[i, j]`` is how often somebody went from cell ``i`` to cell ``j`` in one step:
+        ``counts[i, j]`` is how often the step from cell ``i`` led to cell ``j``:
         finite and >= 0, shape (m, m), array-like or ``scipy.sparse``; fractions are welcome. With
         ``cycle=True`` it is a sequence of such, one per step of the cycle. ``smoothing`` as in
         :meth:`fit`.

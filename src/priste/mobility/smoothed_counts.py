@@ -4,7 +4,7 @@ Every choice here is one formula: row ``i`` of the fitted matrix is
 
     (counts[i] + strength[i] * prior[i]) / (sum(counts[i]) + strength[i])
 
-with a prior whose rows are distributions. So a cell that nobody visited gets the row of
+with a prior whose rows are distributions. So a cell that was never visited gets the row of
 the prior, and every row is a distribution. The choices differ in prior and strength.
 """
 
@@ -81,8 +81,8 @@ class MaximumLikelihood:
 class AddEverywhere:
     """Add ``weight`` (> 0) to the count of every move, near or far (Laplace's rule at 1).
 
-    Simple, and strong: a row gains ``weight * m`` moves that nobody made. On a map of 400
-    cells a weight of 1 drowns a cell that was left 40 times.
+    Simple, and strong: a row gains ``weight * m`` moves that were never made. On a map of
+    400 cells a weight of 1 outweighs the 40 moves out of a cell.
     """
 
     weight: float = 1.0

@@ -2,8 +2,8 @@
 
 A person stays, or goes to another cell, near ones more often than far ones
 (:mod:`priste.mobility.population`). The probability of staying may differ by cell and by step. Such
-a model says how somebody moves and nothing about where, so its numbers may be measured on the
-person who is protected; the numbers themselves then become public.
+a model describes how far and how often a person moves, not where. So its numbers may be measured on
+the person who is protected; the numbers themselves then become public.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Leaving = Callable[[Factors], FloatArray]
 
 STEPS_A_DECADE = 90
 SMALLEST = 6 * STEPS_A_DECADE
-"""The factors are 1, .99, .98, … .1, .099, …: two digits, so that last bits do not tell."""
+"""The factors are 1, .99, .98, … .1, .099, …: two digits, so that last bits do not matter."""
 
 
 def limit_off_map(factors: Factors, leaving: Leaving, share: float, owner: str) -> Factors:
@@ -184,7 +184,7 @@ def gaussian_with_stays(
     """Return the model that stays with probability ``stay[cell]`` and else moves as a Gaussian.
 
     ``stay`` (m,) is in [0, 1); ``sigma`` as in :meth:`MarkovModel.gaussian`, which this is with
-    ``stay`` 0 everywhere. The Gaussian may come out where it began, so somebody stays a little
+    ``stay`` 0 everywhere. The Gaussian may come out where it began, so stays last a little
     longer than 1 / (1 - stay) steps on average. With ``off_map`` in (0, 1] moves to the border of
     the map are made rarer until at most about that share of the time is spent there.
 

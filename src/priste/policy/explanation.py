@@ -105,11 +105,10 @@ def explain_policy(policy: Policy) -> Explanation:
             "of this explanation are for a person who has it where people usually are."
         )
     example = somewhere(policy)
-    if policy.homes:
+    for home in policy.homes:
         summary.append(
-            f"The adversary is assumed to know that you live at {' and '.join(policy.homes)} and "
-            "come back there. Once you are home again, your position reveals less about what you "
-            "did before."
+            f"The adversary is assumed to know that you live at {home} and come back there. Once "
+            "you are home again, your position reveals less about what you did before."
         )
     if len(policy.models) > 1:
         summary.append(

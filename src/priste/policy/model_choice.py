@@ -26,7 +26,7 @@ from priste.mobility import (
     home_habits_of,
     memories_of,
     own_history,
-    with_homes,
+    with_home,
 )
 from priste.mobility.memory import MOST_JUDGED
 from priste.policy.adversary_choice import PEOPLE
@@ -134,26 +134,15 @@ class Fitting:
 
 
 @dataclass(frozen=True)
-class HomePlace:
-    """A region where the user of a model sleeps, and its share of the nights.
+class Home:
+    """Where a person lives, their habits, and the model without a home.
 
-    It has no ``cells`` while the place of the person is not known.
+    For a person whose home is not known (no ``cells``) the model without a home counts.
+    ``learnt`` says that the habits are those of the people on whom the model was fitted.
     """
 
     region: str
     cells: frozenset[int]
-    share: float
-
-
-@dataclass(frozen=True)
-class Home:
-    """The places where a person sleeps, the habits, and the model without a home.
-
-    For a person whose places are not known (no ``cells``) the model without a home counts.
-    ``learnt`` says that the habits are those of the people on whom the model was fitted.
-    """
-
-    places: tuple[HomePlace, ...]
     habits: HomeHabits
     learnt: bool
     timeline: Timeline
@@ -161,15 +150,9 @@ class Home:
 
     def model(self) -> MarkovModel:
         """Return the model of a person who lives there."""
-        homes = [(place.cells, place.share) for place in self.places if place.cells]
-        if not homes:
+        if not self.cells:
             return self.roaming
-        return with_homes(self.roaming, homes, self.habits, nights(self.timeline))
-
-    def moved(self, regions: Mapping[str, Collection[int]]) -> Home:
-        """Return the same home where its regions are these."""
-        places = (replace(each, cells=frozenset(regions[each.region])) for each in self.places)
-        return replace(self, places=tuple(places))
+        return with_home(self.roaming, self.cells, self.habits, nights(self.timeline))
 
 
 @dataclass(frozen=True)
@@ -231,12 +214,12 @@ class ChosenModel:
         if home is None:
             return found
         given = None if home.learnt else home.habits
-        return found.at_home(home.places, given, home.timeline)
+        return found.at_home(home.region, home.cells, given, home.timeline)
 
     def at_home(
-        self, places: tuple[HomePlace, ...], given: HomeHabits | None, timeline: Timeline
+        self, region: str, cells: Collection[int], given: HomeHabits | None, timeline: Timeline
     ) -> ChosenModel:
-        """Return the model of somebody known to live at these places; this one knows no home.
+        """Return the model of somebody known to live in these cells; this one knows no home.
 
         Without ``given`` habits they are those of the people whom it was fitted on.
         """
@@ -245,14 +228,14 @@ class ChosenModel:
             people = () if self.fitting is None else self.fitting.people
             cells_of_each = ([person.cells] for person in people)
             habits = home_habits_of(self.model.grid, cells_of_each, nights(timeline))
-        home = Home(places, habits, given is None, timeline, self.model)
+        home = Home(region, frozenset(cells), habits, given is None, timeline, self.model)
         return replace(self, model=home.model(), home=home)
 
     def living_in(self, regions: Mapping[str, Collection[int]]) -> ChosenModel:
         """Return the model of somebody whose own regions these are."""
-        moved = None if self.home is None else self.home.moved(regions)
-        if moved is None or self.home is None or moved.places == self.home.places:
+        if self.home is None or self.home.cells == frozenset(regions[self.home.region]):
             return self
+        moved = replace(self.home, cells=frozenset(regions[self.home.region]))
         return replace(self, model=moved.model(), home=moved)
 
 
@@ -324,13 +307,12 @@ def at_home_of(
     """Return the models of a section, with its ``home`` if it names one."""
     if section.home is None:
         return tuple(roaming)
-    for name in section.homes:
-        if name not in regions:
-            raise InvalidParameter(
-                f"must name a region of this policy: {', '.join(regions) or 'none'}",
-                parameter="home",
-                value=name,
-            )
+    if section.home not in regions:
+        raise InvalidParameter(
+            f"must name a region of this policy: {', '.join(regions) or 'none'}",
+            parameter="home",
+            value=section.home,
+        )
     given = None
     if section.stay_home is not None and section.back_home is not None:
         given = HomeHabits(
@@ -339,10 +321,7 @@ def at_home_of(
             section.stay_home_at_night,
             section.back_home_at_night,
         )
-    places = tuple(
-        HomePlace(name, frozenset(regions[name]), share) for name, share in section.homes.items()
-    )
-    drawn = [each.at_home(places, given, timeline) for each in roaming]
+    drawn = [each.at_home(section.home, regions[section.home], given, timeline) for each in roaming]
     if "roaming" not in section.members:
         return tuple(drawn)
     return (*drawn, replace(roaming[0], member="roaming"))

@@ -183,8 +183,8 @@ class Policy:
     @property
     def homes(self) -> tuple[str, ...]:
         """The regions where the models know that one lives."""
-        homes = [chosen.home for chosen in self.chosen_models if chosen.home is not None]
-        return tuple(dict.fromkeys(place.region for home in homes for place in home.places))
+        named = [chosen.home.region for chosen in self.chosen_models if chosen.home is not None]
+        return tuple(dict.fromkeys(named))
 
     @property
     def own_regions(self) -> tuple[str, ...]:

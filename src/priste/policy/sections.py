@@ -32,7 +32,7 @@ FamilyMember = Literal["home", "own", "narrow", "wide", "plain", "day", "week", 
 the person's own history, another width or memory, or a model without a home."""
 
 HOME_KEYS = frozenset(
-    {"home", "nights", "stay_home", "stay_home_at_night", "back_home", "back_home_at_night"}
+    {"home", "stay_home", "stay_home_at_night", "back_home", "back_home_at_night"}
 )
 """What a mobility section of any kind may say about the user's home."""
 
@@ -140,8 +140,7 @@ class MobilitySection(Section):
     memory: Memory | None = None
     away_hours: Positive | None = None
     away_share: Annotated[float, Field(gt=0, lt=1)] | None = None
-    home: str | Annotated[list[str], Field(min_length=1)] | None = None
-    nights: list[Positive] | None = None
+    home: str | None = None
     stay_home: Share | None = None
     stay_home_at_night: Share | None = None
     back_home: Share | None = None
@@ -180,23 +179,10 @@ class MobilitySection(Section):
             return tuple(member for member in self.family if member != "home")
         return ("own",) if self.home is None else ("own", "roaming")
 
-    @property
-    def homes(self) -> dict[str, float]:
-        """The regions where one sleeps, each with its share of the nights."""
-        names = [self.home] if isinstance(self.home, str) else self.home or []
-        shares = self.nights or [1.0] * len(names)
-        return {name: share / sum(shares) for name, share in zip(names, shares, strict=True)}
-
     def _check_home(self) -> None:
-        given = {name for name in HOME_KEYS if getattr(self, name) is not None}
-        if self.home is None and given:
-            raise ValueError(f"'{min(given)}' needs 'home', the name of a region")
-        names = self.home if isinstance(self.home, list) else [self.home]
-        if len(set(names)) < len(names):
-            raise ValueError("'home' names each region once")
-        if self.nights is not None and len(self.nights) != len(names):
-            raise ValueError("'nights' has one number for each region of 'home', in their order")
-        habits = given - {"home", "nights"}
+        habits = sorted(name for name in HOME_KEYS - {"home"} if getattr(self, name) is not None)
+        if self.home is None and habits:
+            raise ValueError(f"'{habits[0]}' needs 'home', the name of a region")
         half = (self.stay_home is None) != (self.back_home is None)
         if half or (self.stay_home is None and habits):
             raise ValueError("give 'stay_home' and 'back_home' together")

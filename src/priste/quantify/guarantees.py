@@ -146,7 +146,7 @@ class Guarantee(ABC):
         """Return whether this is kept, from one reported leakage over all bounded directions.
 
         Reported numbers are upper bounds, which count as kept up to ``REPORTED_SLACK`` above a
-        bound. None where that cannot tell: directions may have different bounds, and ``belief``
+        bound. None where that does not decide: directions may have different bounds, and ``belief``
         may not be known.
         """
         cap = self.belief_cap

@@ -52,7 +52,7 @@ class Judge(ABC):
         """Bound the leakage of one set of releases, from above.
 
         ``worst_rows`` is a prior that is about worst in a direction which the guarantee bounds,
-        ``between`` the two answers that it then tells apart.
+        ``between`` the two answers that are then distinguished.
         """
 
     @abstractmethod

@@ -121,7 +121,7 @@ class LiftedChain:
 
     def cells(self, step: int) -> Integers | None:
         """Return the cell of each state, or None where states are the cells in order."""
-        if self._in_order is None:  # with one array of cells for all steps, one look tells
+        if self._in_order is None:  # one array of cells holds for all steps
             cells = self.movement.cells(0)
             in_order = np.array_equal(cells, np.arange(cells.size))
             self._in_order = in_order and self.movement.pairs is None
@@ -564,7 +564,7 @@ class GivenPriors:
 
 @dataclass(frozen=True, eq=False)
 class SeenBefore:
-    """One row per cell: where somebody is at step 0 who was there some moves earlier."""
+    """One row per cell: where a user is at step 0 who was in that cell some moves earlier."""
 
     moves: tuple[Transition, ...]  # in the order of time, the last one into step 0
     size: int

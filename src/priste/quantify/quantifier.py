@@ -117,7 +117,7 @@ class Quantifier(Showable):
     The adversary knows the model, the event and P(release | cell) of every release, and
     has a prior over the first cell. Which priors are meant is the ``adversary``: any
     (:class:`~priste.quantify.AnyPrior`, the default), any on some cells, given ones and their
-    mixtures, those of somebody who saw the user some steps before, or those near a given one.
+    mixtures, those of an adversary who saw the user some steps before, or those near a given one.
     Each adversary has rows, distributions of the first cell, of which all its priors are mixtures.
 
     ``event`` may be a :class:`~priste.events.Secret` with several answers. What is said of an event

@@ -364,7 +364,7 @@ class ScaledRows:
 def to_shared_exponent(mantissa: Floats, exponent: Integers) -> tuple[Floats, Integers, bool]:
     """Give each row (first axis) one exponent, its largest value in [0.5, 1).
 
-    The last result tells whether some positive value fell below the normal floats, so that
+    The last result says whether some positive value fell below the normal floats, so that
     it lost digits or vanished.
     """
     axes = tuple(range(1, mantissa.ndim))

@@ -1,6 +1,6 @@
 """Guarded hours: steps at which the release does not depend on where the user is.
 
-For an event with a pad, the guarded hours are the steps that its formula can tell cells apart at,
+For an event with a pad, the guarded hours are the steps at which its formula distinguishes cells,
 and ``pad`` steps before and after each of them. There the best public guess is released, whatever
 the user does: an uninformative release (Theorem 3 of docs/explanation/proofs.md). So two
 trajectories that differ only in guarded hours give releases of one and the same distribution, for
@@ -26,7 +26,7 @@ MOST_PAD = 1_000_000
 
 
 def event_steps(event: Guarded) -> tuple[int, ...]:
-    """Return the steps at which the event tells cells apart.
+    """Return the steps at which the event distinguishes cells.
 
     >>> from priste.events import at
     >>> event_steps(at([0], 2) | at([1], 5))

@@ -297,7 +297,7 @@ class Protector(Plottable):
         """Write draws (None for silence) to the journal, then make them part of the stream.
 
         The journal comes first, so a release that was returned is on the disk. Whatever
-        interrupts this stops the Protector: only the file can tell then how far the stream came.
+        interrupts this stops the Protector: only the file then shows how far the stream came.
         """
         self._stopped = "a release was interrupted"
         node, entries = self._node, []

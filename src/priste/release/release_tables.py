@@ -1,4 +1,4 @@
-"""Release tables: how one output is drawn, chosen before anyone looks at the true cell."""
+"""Release tables: how one output is drawn; chosen without the true cell."""
 
 from __future__ import annotations
 

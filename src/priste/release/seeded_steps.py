@@ -31,7 +31,7 @@ class SeededSteps(BitSource):
 
 
 def seed_of_user(seed: int, user: str | None) -> int:
-    """Return the seed of one user's stream in a run with a seed: it depends on nobody else.
+    """Return the seed of one user's stream in a run with a seed; it does not depend on other users.
 
     >>> seed_of_user(1, "ada") == seed_of_user(1, "ada") != seed_of_user(1, None)
     True

@@ -55,10 +55,10 @@ class Policies:
         """Return the models of a section; a home that is painted anew makes no others fitted."""
         key = repr((section, ground))
         roaming = _kept(self._roaming, key, lambda: roaming_models(section, ground, folder))
-        homes = [tuple(regions.get(name, ())) for name in section.homes]
+        home = regions.get(section.home or "", ())
         return _kept(
             self._models,
-            f"{key} {homes}",
+            f"{key} {tuple(home)}",
             lambda: at_home_of(section, roaming, regions, ground.timeline),
         )
 

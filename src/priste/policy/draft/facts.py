@@ -11,7 +11,7 @@ import numpy as np
 from priste.errors import InvalidParameter
 from priste.extras import need
 from priste.maps import Grid, Region
-from priste.mobility import Habits, HomeHabits, habits_of, home_habits_of, usual_home, usual_homes
+from priste.mobility import Habits, HomeHabits, habits_of, home_habits_of, usual_home
 from priste.policy.calendar import read_when, steps_of_when
 from priste.policy.draft.area import Frame, east_of, frame_of
 from priste.policy.draft.event_templates import WEEKLY, Guard, nothing_left, span_of
@@ -77,8 +77,7 @@ class DraftFacts:
     share of the recorded time then. ``times`` are those of the example events at ``event_place``;
     they were not read, nor was a ``margin`` on both sides of them.
     ``home_habits`` are those of the one person, if there is a home, or of those people of a crowd
-    whose ``homes`` are known: by their names, each a cell of the map. ``sleeps`` has the places
-    where the one person's nights are spent, by name, with their shares of the nights.
+    whose ``homes`` are known: by their names, each a cell of the map.
     """
 
     frame: Frame
@@ -93,7 +92,6 @@ class DraftFacts:
     present: int
     covered: float
     homes: Mapping[str | None, Circle] = field(default_factory=dict)
-    sleeps: Mapping[str, float] = field(default_factory=dict)
     margin: timedelta = timedelta(0)
 
     @property
@@ -102,9 +100,9 @@ class DraftFacts:
         return self.clock.steps * length_of(self.clock.step)
 
     @property
-    def home(self) -> tuple[str, ...]:
-        """The names of the places that seem to be home: of the one person, or of each person."""
-        return (HOME,) if self.homes else tuple(self.sleeps)
+    def home(self) -> str | None:
+        """The name of the place that seems to be home: of the one person, or of each person."""
+        return HOME if self.homes or any(each.name == HOME for each in self.places) else None
 
 
 def example_facts(day: date, zone: str) -> DraftFacts:
@@ -157,15 +155,16 @@ def facts_of(
             raise _not_held(text, timeline, clock.steps)
     offset = timeline.start.astimezone(timeline.zone).utcoffset() or timedelta(0)
     alone = len(everybody) == 1
-    slept = _slept_at(present[0], grid, timeline, found) if alone and not clock.is_outing else {}
-    ordered = [*slept, *(each for each in found if each not in slept)]
+    home = _home(grid, found, offset) if alone and not clock.is_outing else None
+    ordered = found if home is None else [home, *(each for each in found if each is not home)]
     listed = _apart(grid, ordered) or [_most_visited(grid, lat, lon)]
-    slept = {place: slept[place] for place in listed if place in slept}
-    named = [HOME, *(f"{HOME}{number}" for number in range(2, len(slept) + 1))][: len(slept)]
-    named += [f"place{number}" for number in range(len(slept) + 1, len(listed) + 1)]
     places = tuple(
-        NamedPlace(name, place, _about(place, offset, alone, len(present)))
-        for name, place in zip(named, listed, strict=True)
+        NamedPlace(
+            HOME if place is home else f"place{number}",
+            place,
+            _about(place, offset, alone, len(present)),
+        )
+        for number, place in enumerate(listed, 1)
     )
     lived = _homes(present, grid, timeline) if homes and not (alone or clock.is_outing) else {}
     return DraftFacts(
@@ -177,18 +176,12 @@ def facts_of(
         times=chosen.times,
         habits=_habits(present[:MOST_TRACES], grid, timeline),
         home_habits=_home_habits(
-            present,
-            grid,
-            timeline,
-            {present[0].user: [_circle(place) for place in slept]}
-            if slept
-            else {user: [circle] for user, circle in lived.items()},
+            present, grid, timeline, lived if home is None else {present[0].user: _circle(home)}
         ),
         people=len(everybody),
         present=len(present),
         covered=stretch.share,
         homes=lived,
-        sleeps=dict(zip(named, slept.values(), strict=False)),
         margin=chosen.windows.margin,
     )
 
@@ -369,30 +362,15 @@ def _most_visited(grid: Grid, lat: np.ndarray, lon: np.ndarray) -> Place:
     return Place(float(inner_lat), float(inner_lon), 0.0)
 
 
-def _slept_at(
-    trace: Trace, grid: Grid, timeline: Timeline, places: Sequence[Place]
-) -> dict[Place, float]:
-    """Return the places on the map where one person's nights are spent, with their shares of them.
-
-    The first has most of the time at night. Empty if it is not clear where the person lives.
-    """
-    offset = timeline.start.astimezone(timeline.zone).utcoffset() or timedelta(0)
+def _home(grid: Grid, places: Sequence[Place], offset: timedelta) -> Place | None:
+    """Return the place on the map where one person's nights are spent, if that is clear."""
     inside = [place for place in places if _on(grid, place)]
-    asleep = sorted(inside, key=lambda place: -place.night_seconds(offset))
-    if not asleep:
-        return {}
-    first = asleep[0]
-    fewest = max(FEWEST_AT_HOME, LEAST_AT_NIGHT * sum(first.hours))
-    if first.night_seconds(offset) < fewest:
-        return {}
-    cells = timeline.cells(trace, grid, outside="gap").cells
-    shares = dict(usual_homes(grid, [cells], nights(timeline) or ()))
-    found = {}
-    for place in asleep:
-        share = shares.pop(int(grid.cell_at(place.lat, place.lon)), None)
-        if share is not None:
-            found[place] = share
-    return found if first in found else {first: 1.0}
+    best = max(inside, key=lambda place: place.night_seconds(offset), default=None)
+    if best is None:
+        return None
+    nights = best.night_seconds(offset)
+    fewest = max(FEWEST_AT_HOME, LEAST_AT_NIGHT * sum(best.hours))
+    return best if nights >= fewest else None
 
 
 def _on(grid: Grid, place: Place) -> bool:
@@ -453,15 +431,12 @@ def _home_habits(
     people: Sequence[Trace],
     grid: Grid,
     timeline: Timeline,
-    homes: Mapping[str | None, Sequence[Circle]],
+    homes: Mapping[str | None, Circle],
 ) -> HomeHabits | None:
     """Return the habits of those who have a home, None if nobody has."""
     at_home = [trace for trace in people[:MOST_TRACES] if trace.user in homes]
     if not at_home:
         return None
     cells = [[timeline.cells(trace, grid, outside="nearest").cells] for trace in at_home]
-    where = [
-        {cell for circle in homes[trace.user] for cell in Region.circle_latlon(grid, *circle)}
-        for trace in at_home
-    ]
-    return home_habits_of(grid, cells, nights(timeline), where)
+    regions = [Region.circle_latlon(grid, *homes[trace.user]) for trace in at_home]
+    return home_habits_of(grid, cells, nights(timeline), regions)

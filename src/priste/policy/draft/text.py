@@ -17,7 +17,6 @@ from priste.policy.draft.area import round_up
 from priste.policy.draft.event_templates import DAILY
 from priste.policy.draft.facts import (
     FEWEST_PEOPLE,
-    HOME,
     RADIUS_KM,
     DraftFacts,
     example_facts,
@@ -116,7 +115,7 @@ def _table_of_homes(facts: DraftFacts) -> str:
     rows = csv.writer(out, lineterminator="\n")
     rows.writerow(("user", "region", "lat", "lon", "radius_km"))
     for user, (lat, lon, radius) in sorted(facts.homes.items(), key=lambda item: item[0] or ""):
-        rows.writerow((user or "", HOME, f"{lat:.6f}", f"{lon:.6f}", f"{radius:g}"))
+        rows.writerow((user or "", facts.home, f"{lat:.6f}", f"{lon:.6f}", f"{radius:g}"))
     return out.getvalue()
 
 
@@ -237,7 +236,7 @@ def _text(
         "The adversary. Against one with any prior, little can be released. The usual adversary "
         "knows how people move here, and perhaps where you live; then releases are more exact."
     )
-    home = list(facts.home)
+    home = [] if facts.home is None else [facts.home]
     also = [("also", home, "and perhaps that you began there")] if home else []
     out.section(
         ["adversary"],
@@ -275,7 +274,7 @@ def _text(
         out.section(["regions", each.name], each.about, ("circle", circle, ""))
     if facts.homes:
         where = f"where each of them lives: protect with --places {homes}"
-        out.section(["regions", HOME], "", ("own", True, where))
+        out.section(["regions", str(facts.home)], "", ("own", True, where))
     place = facts.event_place
     if kind is not None:
         place = _name_of(kind)
@@ -336,7 +335,7 @@ def _mobility(
             ("memory", "auto", "by hour or not: chosen by cross-validation"),
         ]
         if facts.homes:
-            found.append(("home", HOME, "and they come home, as often as these people"))
+            found.append(("home", facts.home, "and they come home, as often as these people"))
         return found if format is None else [*found, ("format", format, "")]
     habits = facts.habits
     found = [
@@ -359,16 +358,10 @@ def _homecoming(facts: DraftFacts) -> list[Entry | str]:
     """Return the entries about a person's home: an adversary who knows it knows that the person
     comes back."""
     habits = facts.home_habits
-    if not facts.home or habits is None:
+    if facts.home is None or habits is None:
         return []
-    several = len(facts.home) > 1
     found: list[Entry | str] = [
-        (
-            "home",
-            list(facts.home) if several else facts.home[0],
-            "they come home, and the adversary knows it",
-        ),
-        *([("nights", list(facts.sleeps.values()), "the share at each")] if several else []),
+        ("home", facts.home, "they come home, and the adversary knows it"),
         ("stay_home", habits.stay, "the chance to be still at home a step later"),
         ("back_home", habits.back, "the chance to be back home a step later"),
     ]

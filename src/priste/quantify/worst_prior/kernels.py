@@ -161,7 +161,7 @@ def prepare_wide(
         bi = b[i] + absolute
         di = max(d[i] - absolute, 0.0)
         shift = binary(max(bi, di)) - 1022
-        if shift == -1022:  # 0, or too small for the bits to tell
+        if shift == -1022:  # 0, or too small for its bits to say
             _, shift = math.frexp(max(bi, di))
         if -1000 <= shift <= 0:
             power = POWERS[-shift]  # an exact product, as ldexp, and quicker

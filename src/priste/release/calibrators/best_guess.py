@@ -133,7 +133,7 @@ class Costs:
 
     @property
     def key(self) -> Hashable:
-        """What tells these costs from others."""
+        """What distinguishes these costs from others."""
         return self.name if self._given is None else (self._given.shape, self._given.tobytes())
 
     def describe(self) -> str | list[list[float]]:

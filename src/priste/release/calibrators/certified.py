@@ -218,7 +218,7 @@ class _Search:
                 return rung
 
     def _walk(self, rung: int) -> int:
-        """Return the rung that the suspects allow, as high as doubling strides can tell."""
+        """Return the rung that the suspects allow, as high as doubling strides find one."""
         stride = 1
         if self._suspects_allow(rung):
             good = rung

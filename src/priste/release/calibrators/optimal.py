@@ -14,7 +14,7 @@ costs are expected over populations: for each event and model one of people with
 of people without, or one for each answer of a secret, each where the model and the past releases
 place it. Before the first release they count alike; later each counts as much as it makes the past
 releases likely. So a table serves people who fit the releases, and the model that predicts
-somebody best decides. No population may be worse off than with one constant output, unless the
+the user best counts most. No population may be worse off than with one constant output, unless the
 releases have all but excluded it. Like the prediction this depends on public things only; the
 guarantee does not depend on it.
 

@@ -383,8 +383,8 @@ class Programme:
     def _pass(self, costs: Floats, rows: Floats, binding: Booleans) -> None:
         """Give the solver the programme column by column, one for each arc.
 
-        ``binding`` (rows, targets) says at which targets a row can be above 0; at others it
-        is left out.
+        ``binding`` (rows, targets) says at which targets a row can be above 0; at others it is
+        left out.
         """
         count, limited = len(self._source), int(binding.sum())
         numbers = np.full(binding.T.shape, -1)

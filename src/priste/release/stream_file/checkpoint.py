@@ -86,7 +86,7 @@ def keep(path: Path, chain: str, state: StateSnapshot | None) -> None:
 def found(path: Path, chains: Sequence[str]) -> Checkpoint | None:
     """Return the checkpoint of a file, if it has one; ``chains[n]`` is its chain after n steps.
 
-    Whatever is wrong with it, the answer is None, and the log tells.
+    None where it cannot be used, whatever the reason; the log names the reason.
     """
     try:
         read = decode(checkpoint_of(path).read_bytes())

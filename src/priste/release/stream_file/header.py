@@ -3,9 +3,9 @@
 A file is enough to continue a stream: models are stored whole, in the format of
 ``MarkovModel.save``, and everything else by what describes it.
 
-A binding says what a stream belongs to: a user, a policy, a data set. A journal of somebody else,
-or of another policy, is as well-formed as the right one, and continuing it would print wrong
-guarantees. So a door that opens a journal says what it expects to find.
+A binding says what a stream belongs to: a user, a policy, a data set. A journal of another user
+or policy is as well-formed as the right one, and continuing it would print wrong guarantees. So a
+door that opens a journal states what it expects to find.
 """
 
 from __future__ import annotations

@@ -10,11 +10,10 @@ A file is text, one frame a line::
 ``length`` is that of the JSON in bytes, 8 hex digits. ``digest`` is the first 32 hex digits of a
 SHA-256 over the digest before it, the kind and the JSON: a chain, so that no line can be changed,
 moved, removed from the middle or taken from another file without notice. Only a missing end cannot
-be distinguished from a file that never had it. The chain has no key. It finds what disks, copies
-and editors do; it does not bind somebody who can write to the file on purpose. That person could as
-well replace this program or read the true locations where they come from, and a key beside the file
-would be theirs too: a secret that is nowhere else cannot be had without asking the user at every
-start.
+be distinguished from a file that never had it. The chain has no key. It finds damage by disks,
+copies and editors; it does not stop an attacker who can write to the file. Such an attacker could
+also replace this program, or read the true locations at their source, and would have a key that is
+kept beside the file. A key that is kept nowhere would have to be typed in at every start.
 
 Guarantees. ``append`` returns after the lines are on the disk (fsync). A file is
 created whole and with mode 0600, whatever the umask, and never over another file. Opening a
@@ -345,7 +344,7 @@ def replace(path: Path, header: Json, records: Sequence[Json]) -> str:
 def refuse_if_locked(path: Path) -> None:
     """Raise :class:`StateError` while another Protector writes to this journal.
 
-    Where files cannot be locked nobody can be writing: it takes a lock to continue a journal.
+    Where files cannot be locked no process is writing: continuing a journal takes a lock.
     """
     try:
         fd = os.open(path, os.O_RDONLY)
