@@ -64,9 +64,6 @@ RUN_AGAIN = """
 - `make redteam ARGS="model residents ada --way priste"`: one way of releasing alone, after its tables changed. Rows that are not run again stay, with their commits.
 """
 
-LOST = ("f1c36ef",)
-LOST_WORDS = "f1c36ef is of a branch that was joined without its commits. Since it the default calibrator's tables were changed.\n\n"
-
 PRIVKIT_NOT_RUN = """\
 - **Privkit's attacks** (OptimalHW, OmniHW, PEBA, TopN) are written and were not run for this page: `--privkit DIR`.
 """
@@ -459,8 +456,6 @@ def _versions(kept: dict[str, Any]) -> str:
         parts.setdefault((about["day"], words), []).append(name)
     rows = [[", ".join(names), *made] for made, names in parts.items()]
     text = "\n## Versions\n\nBy commits of priste's code; where the ways of releasing are of several, each is named.\n\n"
-    if any(commit in made[1] for commit in LOST for made in parts):
-        text += LOST_WORDS
     return text + _table(["parts", "day", "versions"], rows).rstrip("\n") + "\n"
 
 

@@ -48,9 +48,11 @@ class Compared:
         out.print("any: for any prior over the first cell;")
         if found.opened:
             out.print("own: for an adversary who holds the person's other hours;")
+        after = "belief" in shown_columns(found)
+        streams = "after streams in which the event happens; " if after else ""
         out.print(
-            "belief: of one who knows the population, after streams in which the event happens; "
-            f"before any release {self._before()}."
+            f"belief: of one who knows the population, {streams}before any release "
+            f"{self._before()}."
         )
         for path in self.plots:
             out.print(f"Wrote {path}.", markup=False)
