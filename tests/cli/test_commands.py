@@ -7,13 +7,16 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.command_line import complaint_of, priste, told
 from tests.cli.small_world import GRID, PATHS, QUICK, write_policy, write_trips
+from typer.main import get_command
 
 from priste import Quantifier
 from priste.batch import ledger_of, read_ledgers, workspace_of
+from priste.cli.application import app
 from priste.policy import load_policy
 from priste.traces import read_traces
 
@@ -80,6 +83,19 @@ def test_help_is_light_and_names_every_command(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_help_says_every_option_in_full() -> None:
+    """At 80 columns no name of an option is cut, nor what a command does."""
+    root: Any = get_command(app)
+    for path in [*((name,) for name in root.commands), ("live", "setup")]:
+        found = root
+        for name in path:
+            found = found.commands[name]
+        shown = priste(*path, "--help").stdout
+        assert all(option in shown for each in found.params for option in each.opts), path
+    listed = priste("--help").stdout.split("Commands:")[1]
+    assert "..." not in listed
 
 
 def test_shells_can_complete(tmp_path: Path) -> None:
@@ -197,7 +213,7 @@ def test_fit_saves_a_model_that_policies_can_use(tmp_path: Path) -> None:
     words = priste(
         "fit", tmp_path / "trips.csv", "-p", policy, "-o", tmp_path / "w.npz", "--public"
     ).stdout
-    assert "nats a move" in words.replace("\n", " ")
+    assert "nats per move" in words.replace("\n", " ")
     assert "already a file" in priste(
         "fit", tmp_path / "trips.csv", "-p", policy, "-o", tmp_path / "w.npz", code=2
     ).stderr  # fmt: skip

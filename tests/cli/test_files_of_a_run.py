@@ -37,6 +37,34 @@ def test_evaluate_audit_and_report_read_the_folder_that_protect_wrote(tmp_path: 
     assert "mean error" in page.read_text()
 
 
+def test_a_name_of_nothing_is_told_before_anything_else(tmp_path: Path) -> None:
+    """Not that its policy is missing, nor that the page is there already."""
+    (tmp_path / "page.html").write_text("a page")
+    for command in (("audit",), ("evaluate",), ("report", "-o", tmp_path / "page.html")):
+        said = complaint_of(priste(*command, tmp_path / "nothing.csv", code=2))
+        assert "There is no file or folder" in said
+
+
+def test_the_constant_point_is_one_number_at_every_door(tmp_path: Path) -> None:
+    """Protect and evaluate measure it from the same fixes, far from the centres of cells."""
+    trips, policy, out = tmp_path / "t.csv", write_policy(tmp_path), tmp_path / "o.csv"
+    write_trips(tmp_path)
+    shift = {"lat": 0.0012, "lon": -0.0021}
+    lines = (tmp_path / "trips.csv").read_text().splitlines()
+    names = lines[0].split(",")
+    moved = [
+        ",".join(
+            f"{float(text) + shift[name]:.7f}" if name in shift else text
+            for name, text in zip(names, line.split(","), strict=True)
+        )
+        for line in lines[1:]
+    ]
+    trips.write_text("\n".join([lines[0], *moved]) + "\n")
+    made = told("protect", trips, "-p", policy, "-o", out, "--seed", 3)
+    found = json.loads(priste("evaluate", out, "--json").stdout)["constant"]
+    assert abs(found["distance"]["mean"] - made["metres"]["constant_point"]["everywhere"]) < 0.1
+
+
 def test_audit_knows_the_model_of_own_days(tmp_path: Path) -> None:
     """Whose earlier days were guarded against is audited with them, found through the run."""
     before = [12, 8, 4, 8, 9, 13, 9, 8, 12, 13, 12, 8] * 14

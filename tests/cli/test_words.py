@@ -111,3 +111,15 @@ def test_too_large_is_refused_and_large_is_told() -> None:
     assert "1,000,000 steps" in long.words()
     with pytest.raises(PolicyError, match="1000000"):
         read_policy(POLICY.replace("steps = 12", "steps = 1000001"))
+
+
+def test_options_are_called_what_they_are_typed(tmp_path: Path) -> None:
+    """Each error names the option and repeats the value."""
+    policy = write_policy(tmp_path)
+    assert "--at-most must be > 0. Got -5.0." in refused("forecast", policy, "--at-most", "-5")
+    assert "--with must be one of" in refused("compare", policy, "--with", "foo")
+    trips = write_trips(tmp_path, ("ada",))
+    said = refused("init", trips, "--zone", "Mars", "-o", tmp_path / "p.toml")
+    assert "Got 'Mars'." in said
+    assert "--home must be given" in refused("live", "setup", tmp_path / "new", "--yes")
+    assert "--overwrite" in refused("init", "-o", policy)

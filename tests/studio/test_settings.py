@@ -30,7 +30,7 @@ from priste.studio.event_picture import formula_of, structure_of
 from priste.studio.event_sentence import sentence
 from priste.studio.opened_world import draft_setting
 from priste.studio.opening import open_file
-from priste.studio.setting import alpha_of, ground_of_setting, metres_of, policy_text
+from priste.studio.setting import alpha_of, ground_of_setting, policy_text
 from priste.studio.size_limits import slow, too_large
 from priste.studio.sliders import adversaries
 from priste.studio.wire import Refused
@@ -108,7 +108,7 @@ def test_what_is_no_setting_is_refused_in_words(parts: dict[str, Any]) -> None:
 def test_metres_and_alpha_are_one_thing() -> None:
     """Metres are 2/α: the mean of the planar Laplace distribution, a Gamma(2) radius."""
     assert alpha_of(500.0) == 4.0
-    assert metres_of(alpha_of(730.0)) == pytest.approx(730.0, rel=1e-5)
+    assert 2000.0 / alpha_of(730.0) == pytest.approx(730.0, rel=1e-5)  # 2/α km on average
     text = policy_text(changed(mechanism={"kind": "planar-laplace", "metres": 500}))
     assert tomllib.loads(text)["mechanism"]["alpha"] == 4.0
 

@@ -9,7 +9,7 @@ import typer
 from priste.cli import journal_repair, live
 from priste.cli.audit import audit
 from priste.cli.compare import compare
-from priste.cli.console import REFUSED, command
+from priste.cli.console import command
 from priste.cli.demo import demo
 from priste.cli.evaluate import evaluate
 from priste.cli.explain import explain
@@ -33,17 +33,6 @@ for each in (init, explain, forecast, compare, fit, protect, audit, evaluate, re
 app.add_typer(live.app, name="live")
 app.add_typer(journal_repair.app, name="journal")
 app.command()(studio)
-
-
-@app.command(hidden=True, context_settings={"ignore_unknown_options": True})
-def reproduce(arguments: Annotated[list[str] | None, typer.Argument()] = None) -> None:
-    """Say where the paper's experiments are."""
-    typer.echo(
-        "The paper's experiments are not in the package. In a checkout of the sources run "
-        "`make reproduce`, or `python -m paper --help`; see docs/evidence/reproduction.md.",
-        err=True,
-    )
-    raise typer.Exit(REFUSED)
 
 
 def _version(wanted: bool) -> None:

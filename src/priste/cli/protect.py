@@ -23,6 +23,7 @@ from priste.cli.options import (
     User,
 )
 from priste.cli.place_options import Place, Places, columns_of_regions, policy_of_everybody
+from priste.cli.report import private_page
 from priste.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -206,8 +207,8 @@ def protect(
         uncovered_combinations,
         workload,
     )
-    from priste.report import MOST_SHOWN, is_short, run_reports, write_html
-    from priste.results import adversary_of_all, policies_of_ledgers, summarise_run
+    from priste.report import MOST_SHOWN, is_short
+    from priste.results import adversary_of_all, policies_of_ledgers
     from priste.traces import released_suffix
 
     if output is None and not source.name:
@@ -276,31 +277,19 @@ def protect(
     own = policies_of_ledgers(loaded, shown, of_user, traces if loaded.depends_on_person else ())
     any_prior = None if twice else _any_prior(own, shown, compare)
     if report is not None:
-        summary = None
-        if len(batch.ledgers) > 1:
-            with progress("Adding up", "users") as tell:
-                summary = summarise_run(
-                    loaded,
-                    batch.ledgers,
-                    traces=traces,
-                    of_user=of_user,
-                    on_progress=tell,
-                )
-        with progress("Measuring") as tell:
-            reports = run_reports(
-                loaded,
-                shown if summary is None else batch.ledgers.of(summary.who_matters(MOST_SHOWN)),
-                traces=traces,
-                of_user=of_user,
-                seed=seed,
-                show_truth=show_truth,
-                any_prior=twice or (any_prior is not None and any_prior.complete),
-                on_progress=tell,
-            )
+        made = private_page(
+            loaded,
+            batch.ledgers,
+            report,
+            traces=traces,
+            of_user=of_user,
+            seed=seed,
+            show_truth=show_truth,
+            any_prior=twice or (any_prior is not None and any_prior.complete),
+            overwrite=overwrite,
+        )
         if twice:
-            any_prior = _any_prior_of(loaded, reports[0])
-        with progress("Drawing the report"):
-            write_html(reports, report, summary=summary, overwrite=overwrite)
+            any_prior = _any_prior_of(loaded, made.reports[0])
     return Protection(
         batch,
         adversary_of_all(loaded, own),

@@ -143,9 +143,9 @@ def report(
     from priste.policy import load_policy
     from priste.report import choose_ledgers
 
-    check_writable(output, overwrite=overwrite)
     run = files_of_run(released)
     chosen_policy = run.policy(policy)
+    check_writable(output, overwrite=overwrite)
     for_me = private or show_truth or any((input, places, place, plots))
     found = run.sources.input if for_me else None
     source = input or (found if found is not None and found.exists() else None)
@@ -165,11 +165,11 @@ def report(
     traces = None if source is None else open_input(run, input, reading)
     columns = place or (list(run.sources.place) if traces is not None else None)
     of_user = policy_of_everybody(loaded, table, columns, traces)
-    return _private(
+    return private_page(
         loaded,
         ledgers,
-        named,
         output,
+        named=named,
         traces=traces,
         of_user=of_user,
         show_truth=show_truth,
@@ -191,24 +191,30 @@ def _shared(
     return Shared(output, tuple(cells))
 
 
-def _private(
+def private_page(
     policy: Policy,
     ledgers: Mapping[str | None, Ledger],
-    named: Mapping[str | None, Ledger] | None,
     output: Path,
     *,
+    named: Mapping[str | None, Ledger] | None = None,
     traces: Traces | None,
     of_user: PolicyOf | None,
+    seed: int | None = None,
     show_truth: bool,
-    plots: Path | None,
+    any_prior: bool | None = None,
+    plots: Path | None = None,
     overwrite: bool,
 ) -> Written:
+    """Write the page with everything; see :func:`priste.report.run_reports`.
+
+    Without ``named`` ledgers it has all details of those who matter most.
+    """
     from priste.report import choose_ledgers, run_reports, save_figures, write_html
     from priste.results import summarise_run
 
     summary = None
     if named is None and len(ledgers) > 1:
-        with progress("Adding up") as tell:
+        with progress("Adding up", "users") as tell:
             summary = summarise_run(
                 policy, ledgers, traces=traces, of_user=of_user, on_progress=tell
             )
@@ -219,7 +225,9 @@ def _private(
             chosen,
             traces=traces,
             of_user=of_user,
+            seed=seed,
             show_truth=show_truth,
+            any_prior=any_prior,
             on_progress=tell,
         )
     figures: list[Path] = []

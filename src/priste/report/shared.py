@@ -61,7 +61,7 @@ class PublicPart:
             policy.timeline,
             tuple(sorted({each.guaranteed for each in policy.events.values()})),
             KINDS.get(type(policy.chosen_adversary.adversary).__name__, OTHER_KIND),
-            str(policy.mechanism.describe()["kind"]),
+            str(policy.mechanism.describe()["kind"]).replace("_", " "),
             str(policy.calibrator.describe()["kind"]),
             policy.calibrator.guaranteed,
             _combinations(policy),

@@ -66,11 +66,6 @@ def alpha_of(metres: float) -> float:
     return float(f"{2000.0 / metres:.6g}")
 
 
-def metres_of(alpha: float) -> float:
-    """Return how many metres planar Laplace noise of this α (per km) is on average."""
-    return 2000.0 / alpha
-
-
 def carried_of(tables: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a policy says that the page neither shows nor sends, to be put back.
 
