@@ -213,7 +213,7 @@ def test_fit_saves_a_model_that_policies_can_use(tmp_path: Path) -> None:
     words = priste(
         "fit", tmp_path / "trips.csv", "-p", policy, "-o", tmp_path / "w.npz", "--public"
     ).stdout
-    assert "nats a move" in words.replace("\n", " ")
+    assert "nats per move" in words.replace("\n", " ")
     assert "already a file" in priste(
         "fit", tmp_path / "trips.csv", "-p", policy, "-o", tmp_path / "w.npz", code=2
     ).stderr  # fmt: skip

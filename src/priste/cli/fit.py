@@ -70,7 +70,7 @@ class Fitting:
             who = "people" if self.people > 1 else "days"
             out.print(
                 f"It moves {MEMORY_WORDS[self.choice.memory]}. On {self.choice.moves} moves of "
-                f"{who} left out it loses {nats:.3f} nats a move, as if choosing among "
+                f"{who} left out it loses {nats:.3f} nats per move, as if choosing among "
                 f"{math.exp(nats):.1f} cells; a model that knows nothing loses "
                 f"{self.choice.uniform_nats:.2f}."
             )
@@ -91,7 +91,7 @@ class Fitting:
         return {name: value for name, value in found.items() if value is not None}
 
     def _comparison(self) -> Table:
-        table = Table("memory", "matrices", "nats a move", "", box=None, pad_edge=False)
+        table = Table("memory", "matrices", "nats per move", "", box=None, pad_edge=False)
         for score in self.choice.scores:
             mark = "chosen" if score.memory == self.choice.memory else ""
             words = MEMORY_WORDS[score.memory]

@@ -229,7 +229,7 @@ class ModelStream:
         self.backward = BackwardVectors(self.chain)
         self.by_start = self.backward.at_start()
         self.by_start.flags.writeable = False
-        self._use(starts)
+        self._set_rows(starts)
         if method == "stream":
             method = "forward" if self.operator_bytes <= OPERATOR_BYTES else "replay"
             history = method == "replay"
@@ -245,7 +245,7 @@ class ModelStream:
         self._replay_work = 0.0  # work of one replay of one column
         self._replayed = 0.0  # work spent on replays since the operator was last caught up
 
-    def _use(self, starts: StartRows) -> None:
+    def _set_rows(self, starts: StartRows) -> None:
         self.starts = starts
         rows = starts.mixed(ScaledRows.of(self.by_start))
         self.prior_rows, lost = rows.plain()
@@ -275,7 +275,7 @@ class ModelStream:
     def with_rows(self, starts: StartRows) -> ModelStream:
         """Return the same stream with other rows, which it computes by replaying its history."""
         twin = self.copy()
-        twin._use(starts)
+        twin._set_rows(starts)
         twin._method = "replay"
         twin._operator = None
         return twin

@@ -204,7 +204,7 @@ class Ledger(Plottable, Tabular, Sequence[Release]):
                 }
                 | ({"belief": dict(zip(self._names, r.belief, strict=True))} if r.belief else {})
                 | ({} if likelihood is None else {"likelihood": likelihood})
-                | ({} if number else self._said_once())
+                | ({} if number else self._first_line())
             )
             + "\n"
             for number, (r, likelihood) in enumerate(
@@ -212,13 +212,13 @@ class Ledger(Plottable, Tabular, Sequence[Release]):
             )
         )
 
-    def _said_once(self) -> dict[str, object]:
+    def _first_line(self) -> dict[str, object]:
         """Return guarantees and adversary as the first line of JSON has them."""
-        said: dict[str, object] = {"against": self._against} if self._against else {}
+        line: dict[str, object] = {"against": self._against} if self._against else {}
         if self._guarantees is not None:
             described = (guarantee.to_dict() for guarantee in self._guarantees)
-            said["guarantee"] = dict(zip(self._names, described, strict=True))
-        return said
+            line["guarantee"] = dict(zip(self._names, described, strict=True))
+        return line
 
     def export(self, path: str | Path) -> None:
         """Write the ledger to a new file, as its suffix says: ``.csv`` or ``.jsonl``.
@@ -291,7 +291,7 @@ def _events_of(titles: Sequence[str]) -> tuple[str, ...] | None:
 def _row(ledger: Ledger, number: int) -> list[object]:
     """Return one line without its user; only the first names guarantees and adversary."""
     r, events = ledger[number], len(ledger.event_names)
-    said = ledger.guarantees if number == 0 and ledger.guarantees is not None else ()
+    described = ledger.guarantees if number == 0 and ledger.guarantees is not None else ()
     return [
         r.step,
         "" if r.cell is None else r.cell,
@@ -300,7 +300,7 @@ def _row(ledger: Ledger, number: int) -> list[object]:
         r.undecided,
         *r.leakage,
         *(r.belief or [""] * events),
-        *([json.dumps(each.to_dict()) for each in said] or [""] * events),
+        *([json.dumps(each.to_dict()) for each in described] or [""] * events),
         ledger.against if number == 0 else "",
         ledger.likelihoods[number] or "",
     ]
@@ -390,7 +390,8 @@ def _read_row(row: Sequence[str], events: tuple[str, ...], found: dict[str | Non
         read.past.append(likelihood or None)
         return
     if not read.releases:
-        said = (guarantee_from_dict(json.loads(text)) for text in guarantees if any(guarantees))
-        read.guarantees, read.against = tuple(said) or None, against
+        texts = guarantees if any(guarantees) else ()
+        known = tuple(guarantee_from_dict(json.loads(text)) for text in texts)
+        read.guarantees, read.against = known or None, against
     read.releases.append(release)
     read.likelihoods.append(likelihood or None)

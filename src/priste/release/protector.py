@@ -411,10 +411,10 @@ class Protector(Plottable):
             calibrator=calibrator,
             binding=binding,
         )
-        return cls._going_on(record, state, rng)
+        return cls._resumed(record, state, rng)
 
     @classmethod
-    def _going_on(cls, record: StreamRecord, state: AccountantState, rng: Seed | BitSource) -> Self:
+    def _resumed(cls, record: StreamRecord, state: AccountantState, rng: Seed | BitSource) -> Self:
         self = cls.__new__(cls)
         self._begin(StreamNode(state, record.calibrator, None), rng, None, None)
         self._record = record
@@ -506,7 +506,7 @@ class Protector(Plottable):
                 record.start_journal(Path(journal))
             self._stopped = "its stream goes on under another policy"
             self.close()
-            return self._going_on(record, state, self._bits)
+            return self._resumed(record, state, self._bits)
 
     def close(self) -> None:
         """Give up the journal and its lock; without a journal this does nothing."""

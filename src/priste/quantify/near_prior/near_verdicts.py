@@ -16,7 +16,7 @@ from priste.quantify.leakage import Leakage, bounded_directions
 from priste.quantify.worst_prior.verdicts import (
     LEAST_LOGARITHM,
     column_directions,
-    doubt,
+    error_factor,
     lines_of,
     passes,
 )
@@ -49,7 +49,7 @@ def near_passes(
     count = joint.columns
     if limits == Limits(math.inf, math.inf, math.inf):
         return np.ones(count, dtype=np.bool_)
-    larger = doubt(joint)
+    larger = error_factor(joint)
     passed = np.ones(count, dtype=np.bool_)
     if larger == math.inf:
         return ~passed
@@ -85,7 +85,7 @@ def near_leakage(
     relative error of the joint probabilities. ``worst_rows`` is a prior of the class: all rows,
     with weights that sum to 1. The edges are those of :func:`priste.quantify.worst_prior_leakage`.
     """
-    if doubt(joint) == math.inf:
+    if error_factor(joint) == math.inf:
         return Leakage(math.inf, math.inf, math.inf, {})
     logs, priors = _suprema(joint, weights, factor)
     for_event, against_event = (float(x) for x in logs[:, 0])
@@ -107,7 +107,7 @@ def near_leakages(
     guarantee: float | Guarantee | None = None,
 ) -> Floats:
     """Return (k,) the leakage of each candidate, over the directions that a guarantee bounds."""
-    if doubt(joint) == math.inf:
+    if error_factor(joint) == math.inf:
         return np.full(joint.columns, math.inf)
     logs, _ = _suprema(joint, weights, factor)
     bounded = np.maximum(logs, LEAST_LOGARITHM)[bounded_directions(guarantee)].max(axis=0)
@@ -119,7 +119,7 @@ def near_beliefs(joint: JointProbabilities, weights: Floats, factor: float) -> F
 
     Never below the exact supremum; 0 where the releases are impossible for all of them.
     """
-    if doubt(joint) == math.inf:
+    if error_factor(joint) == math.inf:
         return np.ones(joint.columns)
     odds = np.minimum(_log_odds(joint, weights, factor), LARGEST_LOGARITHM)
     with np.errstate(over="ignore"):
@@ -154,7 +154,7 @@ def _suprema(joint: JointProbabilities, weights: Floats, factor: float) -> tuple
     priors = np.empty((2, joint.rows))
     shared = _shared(joint, weights)
     level_kernels.column_suprema(events, complements, *shared, factor, ratios, powers, priors)
-    logs = _logarithms(ratios, powers, doubt(joint))
+    logs = _logarithms(ratios, powers, error_factor(joint))
     if factor > FAR:  # no class of mixtures learns more than that of all of them
         logs = np.minimum(logs, column_directions(joint))
     return logs, priors
@@ -171,7 +171,7 @@ def _log_odds(joint: JointProbabilities, weights: Floats, factor: float) -> Floa
     level_kernels.column_quotients(
         events, complements, given, exponent, absolute, factor, quotients, powers
     )
-    return _logarithms(quotients, powers, doubt(joint))
+    return _logarithms(quotients, powers, error_factor(joint))
 
 
 def _logarithms(ratios: Floats, powers: Integers, larger: float) -> Floats:

@@ -72,10 +72,10 @@ def worst_prior_leakage(
             got=f"{joint.candidates} candidates",
             hint="Use leakages(joint) for many.",
         )
-    if doubt(joint) == math.inf:
+    if error_factor(joint) == math.inf:
         return Leakage(math.inf, math.inf, math.inf, {})
     ratios, pairs = _suprema(joint)
-    for_event, against_event = _both(joint, ratios, pairs)
+    for_event, against_event = _both_directions(joint, ratios, pairs)
     if pairs.max() < 0:
         return Leakage(0.0, 0.0, 0.0, {})
     side = max(bounded_directions(guarantee), key=(for_event, against_event).__getitem__)
@@ -86,9 +86,9 @@ def worst_prior_leakage(
 
 def worst_directions(joint: JointProbabilities) -> tuple[float, float]:
     """Return ``for_event`` and ``against_event`` of :func:`worst_prior_leakage`, and no prior."""
-    if doubt(joint) == math.inf:
+    if error_factor(joint) == math.inf:
         return math.inf, math.inf
-    return _both(joint, *_suprema(joint))
+    return _both_directions(joint, *_suprema(joint))
 
 
 def column_directions(joint: JointProbabilities) -> Floats:
@@ -96,7 +96,7 @@ def column_directions(joint: JointProbabilities) -> Floats:
     return _logarithms(joint, _suprema(joint)[0])
 
 
-def _both(
+def _both_directions(
     joint: JointProbabilities, ratios: Floats, pairs: NDArray[np.int64]
 ) -> tuple[float, float]:
     if pairs.max() < 0:
@@ -111,7 +111,7 @@ def leakages(joint: JointProbabilities, guarantee: float | Guarantee | None = No
     With a ``guarantee`` the largest over the directions that it bounds, as ``Leakage.over``. One
     set of releases counts as one column.
     """
-    if doubt(joint) == math.inf:
+    if error_factor(joint) == math.inf:
         return np.full(joint.columns, math.inf)
     ratios, pairs = _suprema(joint)
     bounded = _logarithms(joint, ratios)[bounded_directions(guarantee)]
@@ -137,15 +137,15 @@ def passes(joint: JointProbabilities, epsilon: float | Guarantee | Limits) -> ND
     (array([ True]), array([ True]))
     """
     limits = as_limits(epsilon)
-    larger = doubt(joint)
+    factor = error_factor(joint)
     if limits == Limits(math.inf, math.inf, math.inf):
         return np.ones(joint.columns, dtype=np.bool_)
-    if larger == math.inf:
+    if factor == math.inf:
         return np.zeros(joint.columns, dtype=np.bool_)
     if limits.up == limits.down == math.inf:
         return beliefs_within(joint, limits.belief)
     bounds = [
-        math.inf if bound == math.inf else math.exp(min(bound, 700.0)) / larger
+        math.inf if bound == math.inf else math.exp(min(bound, 700.0)) / factor
         for bound in (limits.up, limits.down)
     ]
     passed = _every_pair_passes(joint, bounds) if joint.rows <= FEW_ROWS else None
@@ -208,7 +208,7 @@ def _alive(joint: JointProbabilities) -> NDArray[np.bool_]:
     return np.asarray(event.any(axis=1) | complement.any(axis=1))
 
 
-def doubt(joint: JointProbabilities) -> float:
+def error_factor(joint: JointProbabilities) -> float:
     """Return by what factor the exact ratio may exceed the one that the search sees."""
     gamma = joint.relative_error
     if not gamma < 0.5 or joint.absolute_error == math.inf:
@@ -385,7 +385,7 @@ def _searched(
 
 def _logarithms(joint: JointProbabilities, ratios: Floats) -> Floats:
     """Return ln of the ratios and of the doubt about them, rounded upwards."""
-    logs = np.log(ratios) + math.log(doubt(joint))
+    logs = np.log(ratios) + math.log(error_factor(joint))
     return np.asarray(logs + 2.0**-50 * (1.0 + np.abs(np.where(np.isfinite(logs), logs, 0.0))))
 
 
