@@ -39,6 +39,9 @@ CONFIDENCE = 0.99
 SNIPED = 0.01
 """The probability of DP-Sniper's attack set under the other case, as its authors choose it."""
 
+FEWEST_HELD_OUT = 100
+"""With fewer sequences the perceptron holds none out to stop early."""
+
 EPOCHS = 40
 """How often the recurrent network sees each stream."""
 
@@ -229,7 +232,11 @@ def perceptron(train: Floats, labels: Flags, test: Floats) -> Floats:
     """Train scikit-learn's multi-layer perceptron on the whole sequence."""
     networks: Any = import_module("sklearn.neural_network")
     model = networks.MLPClassifier(
-        (64, 32), max_iter=300, alpha=1e-3, early_stopping=True, random_state=1
+        (64, 32),
+        max_iter=300,
+        alpha=1e-3,
+        early_stopping=len(labels) >= FEWEST_HELD_OUT,
+        random_state=1,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

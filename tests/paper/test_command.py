@@ -10,7 +10,6 @@ from paper.catalogue import CATALOGUE
 from paper.experiments import experiment as sizes
 from typer.testing import CliRunner
 
-from priste.cli.application import app as installed
 from priste.cli.console import REFUSED
 
 RUNNER = CliRunner()
@@ -66,11 +65,3 @@ def test_one_experiment_from_the_command_line(
     shown = RUNNER.invoke(app, words)
     assert "Budgets dip" in shown.output
     assert "index.html" in shown.output
-
-
-@pytest.mark.parametrize("words", [[], ["all", "--quick"], ["--list"]])
-def test_the_installed_command_says_where_the_experiments_are(words: list[str]) -> None:
-    """``priste reproduce`` does nothing and names the command that does it."""
-    done = RUNNER.invoke(installed, ["reproduce", *words])
-    assert done.exit_code == REFUSED
-    assert "python -m paper" in done.output
