@@ -69,9 +69,7 @@ def test_a_long_run_is_stopped_and_one_that_dies_is_told(
         page.get_by_role("heading", name="What will be run").wait_for()
         page.get_by_role("button", name="Run the week").click()
         page.wait_for_selector("#view-run .tile b")
-        signalled(
-            studio, signal.SIGSTOP
-        )  # so that the run does not end before the click
+        signalled(studio, signal.SIGSTOP)  # so that the run does not end before the click
         page.get_by_role("button", name="Stop").click()
         signalled(studio, signal.SIGCONT)
         note = page.locator("#view-run .says.note")
