@@ -288,11 +288,12 @@ def _attackers(worlds: dict[str, Any]) -> str:
         f"e^±ε, no attacker has more than e^ε / (1 + e^ε) = {LARGEST_AUC:.2f}; that is guaranteed for "
         "people who move by a model of the policy, the world *model*:\n\n"
     )
-    names = list(next(iter(worlds.values()))["ways"]["priste"])
+    attacked = [way for world in worlds.values() for way in world["ways"].values()]
+    names = list(dict.fromkeys(each for way in attacked for each in way))
     text += _table(
         ["world", *names],
         [
-            [name, *(f"{world['ways']['priste'][each][0]:.2f}" for each in names)]
+            [name, *(_auc(world["ways"]["priste"], each) for each in names)]
             for name, world in worlds.items()
         ],
     )
@@ -309,9 +310,15 @@ def _attackers(worlds: dict[str, Any]) -> str:
     return text + _table(["way", *worlds], rows) + "Bold is above e^ε.\n\n" + _hashes(worlds)
 
 
+def _auc(attackers: dict[str, Any], name: str) -> str:
+    """Return an attacker's AUC; some are not tried everywhere: PyTorch may be missing."""
+    return f"{attackers[name][0]:.2f}" if name in attackers else "–"
+
+
 def _by_attacker(ways: dict[str, Any], names: list[str]) -> Iterator[list[str]]:
     for way, attackers in ways.items():
-        yield [way, *(_proven(*attackers[name]) for name in names)]
+        tried = (_proven(*attackers[name]) if name in attackers else "–" for name in names)
+        yield [way, *tried]
 
 
 def _proven(auc: float, sure: float) -> str:
