@@ -5,7 +5,7 @@ loop, twice, one, pool, short, cluster, memory, homes, kept): the others keep th
 each is written when it is done. ``--quick`` takes a tenth of the users; ``--least`` keeps the least
 that a run took now or before, to be given several times on a machine that others use as well.
 Writes ``benchmarks/results/batch.json``. CPU seconds are those of all processes; wall seconds mean
-something on an idle machine only, so the load is told next to them. All of loop, twice, one, pool
+something on an idle machine only, so the load is printed with them. All of loop, twice, one, pool
 and cluster release the same: each draws the same bits for everybody. "twice" is two plain loops at
 once, which is what two cores of this machine are worth at best; "short" is one and pool with few
 users. Set OPENBLAS_NUM_THREADS=1.

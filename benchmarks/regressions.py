@@ -15,15 +15,14 @@ times. A line counts with its least CPU seconds. Set OPENBLAS_NUM_THREADS=1. Wri
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.arguments import parser_of
 from benchmarks.circumstances import circumstances
+from benchmarks.waiting import printed_by
 
 HERE = Path(__file__).resolve().parent.parent
 RESULTS = Path(__file__).parent / "results" / "regressions.json"
@@ -96,13 +95,7 @@ PARTS = {
 
 def figures(program: str, tree: Path) -> dict[str, float]:
     """Run a program with the sources and the benchmarks of a tree; return what it measured."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(tree / "src"), str(tree)))}
-    with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            [sys.executable, "-c", program], env=environment, cwd=folder, check=True,
-            capture_output=True, text=True,
-        )  # fmt: skip
-    measured: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    measured: dict[str, float] = json.loads(printed_by(program, tree, tree).splitlines()[-1])
     return measured
 
 

@@ -281,15 +281,19 @@ def parts() -> dict[str, tuple[str, str]]:
     }  # fmt: skip
 
 
-def figure(program: str, tree: Path) -> float:
-    """Run a program with the sources of a tree; return the last number that it prints."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(tree / "src"), str(HERE)))}
+def printed_by(program: str, tree: Path, benchmarks: Path = HERE) -> str:
+    """Run a program with the sources of a tree and the benchmarks of another; return its output."""
+    environment = {**os.environ, "PYTHONPATH": f"{tree / 'src'}{os.pathsep}{benchmarks}"}
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
+        return subprocess.run(
             [sys.executable, "-c", program], env=environment, cwd=folder, check=True,
             capture_output=True, text=True,
-        )  # fmt: skip
-    return float(done.stdout.split()[-1])
+        ).stdout  # fmt: skip
+
+
+def figure(program: str, tree: Path) -> float:
+    """Return the last number that a program prints with the sources of a tree."""
+    return float(printed_by(program, tree).split()[-1])
 
 
 def measured(program: str, floor: str, trees: Sequence[Path], times: int) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from priste.release.calibrators.best_guess import fixed_offsets
 SOURCE = Path(priste.__file__).parent
 
 KEPT = {
-    "batch/cluster.py _kept": "the works that a worker of Dask was sent; it forgets them when told",
+    "batch/cluster.py _kept": "the jobs that a worker of Dask was sent; it drops them on request",
     "events/automaton.py _check_classes": "None for what was checked; the last 64 layers",
     "events/automaton.py _check_moves": "None for what was checked; the last 64 layers",
     "live/freed_memory.py _trim": "a function of the C library",

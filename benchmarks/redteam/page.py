@@ -135,11 +135,11 @@ def _nearer(exact: dict[str, Any]) -> str:
     found = []
     for name, world in exact.items():
         ours = world["ways"].get("priste", [None, None])[1]
-        for way, (told, error) in world["ways"].items():
-            within = told is not None and told <= EPSILON
+        for way, (leakage, error) in world["ways"].items():
+            within = leakage is not None and leakage <= EPSILON
             if way != "priste" and within and None not in (ours, error) and error < ours:
                 found.append(
-                    f"`{way}` in *{name}* (odds × {_factor(told)}; {error} m, priste {ours} m)"
+                    f"`{way}` in *{name}* (odds × {_factor(leakage)}; {error} m, priste {ours} m)"
                 )
     if not found:
         return ""
@@ -254,10 +254,10 @@ def _exact(worlds: dict[str, Any]) -> str:
     for way in _ways(worlds):
         row = [way]
         for world in worlds.values():
-            told, error = world["ways"][way]
-            mark = "**" * (told is None or told > EPSILON)
+            leakage, error = world["ways"][way]
+            mark = "**" * (leakage is None or leakage > EPSILON)
             row.append(
-                f"{mark}{_factor(told)}{mark}" + (f" ({error} m)" if error is not None else "")
+                f"{mark}{_factor(leakage)}{mark}" + (f" ({error} m)" if error is not None else "")
             )
         rows.append(row)
     return (
