@@ -14,9 +14,11 @@ most one day in seven), *work* (where they are most from 9 to 17 h, except home)
 home from 7 to 8 h and at work from 9 to 10 h), *near* home (the most visited cell next to it). Of
 each kind one pair of days with the event and one without.
 
-Every step is released, from the last known cell; errors count on steps with a fix of their own.
-They are expected over the table of each step. *constant* is the best constant cell for somebody
-with that usual home, *alone* the uncalibrated mechanism, *far* more than six hours from the event.
+Steps with a fix are released, the others are silent, as in ``priste protect``. A line with *every
+step* releases those too, from the last known cell. Errors are expected over the table of each
+step and count on steps with a fix. *constant* is the best constant cell for somebody
+with that usual home, *uncalibrated* the mechanism by itself, *far* more than six hours from the
+event.
 Leakages are the largest over the stream, under each guarded model and under five that are not.
 *parts* divide the error by what the step was: guarded hours, a constant table, or a table that
 reveals something, in a cell that the first model predicts with ``EXPECTED`` or more, or with less.
@@ -74,7 +76,6 @@ from priste.mobility import (
     usual_home,
     with_home,
 )
-from priste.release import Optimal
 from priste.release.guarded_hours import event_steps
 
 Floats = NDArray[np.float64]
@@ -157,7 +158,7 @@ class Line:
     family: Any = "each"
     pad: int | None = PER_HOUR
     guarantee: Any = 1.0
-    optimal: Any = None
+    every_step: bool = False
 
 
 ALL = ("home", "own", "roaming")
@@ -172,6 +173,7 @@ LINES = [
     Line("home + own + roaming, joint", ALL, "joint"),
     Line("home + own + roaming, pad 0", ALL, pad=0),
     Line("home + own + roaming, pad 2 h", ALL, pad=2 * PER_HOUR),
+    Line("home + own + roaming, every step", ALL, every_step=True),
     Line("home + own + roaming, upwards", ALL, guarantee=OddsBound(1.0, math.inf)),
     Line("home, upwards", guarantee=OddsBound(1.0, math.inf)),
     Line("home, guarded hours only", guarantee=UNBOUNDED),
@@ -434,7 +436,6 @@ def measured(line: Line, city: City, case: Case, known: Models) -> Row:
             case.event,
             mechanism,
             line.guarantee,
-            Optimal() if line.optimal is None else line.optimal(),
             rng=int(case.who) if case.who.isdigit() else crc32(case.who.encode()),
             adversary=[known.priors[name] for name in line.models],
             family=line.family,
@@ -442,40 +443,46 @@ def measured(line: Line, city: City, case: Case, known: Models) -> Row:
         )
     except PristeError as problem:
         return {**row, "refused": str(problem)[:80]}
-    errors, likelihoods, parts, cpu = [], [], [], []
-    for cell in known.path.tolist():
+    fixes = np.array([cell is not None for cell in city.people[case.who].fixes(case.day, 2)])
+    errors, parts, cpu = np.zeros(len(fixes)), np.full(len(fixes), -1), []
+    likelihoods: list[Floats | None] = []
+    for step, cell in enumerate(known.path.tolist()):
+        if not (fixes[step] or line.every_step):
+            protector.release(None)
+            likelihoods.append(None)
+            continue
         begin = time.process_time()
         node = protector.node
         table = node.rule.table  # type: ignore[attr-defined]  # a checked table
         release = protector.release(cell)
         cpu.append(1e3 * (time.process_time() - begin))
-        errors.append(float(table.likelihoods[cell] @ city.apart[cell, table.outputs]))
+        errors[step] = table.likelihoods[cell] @ city.apart[cell, table.outputs]
         expected = node.state.predicted()[cell] >= EXPECTED
         revealing = bool((table.likelihoods != table.likelihoods[0]).any())
-        parts.append(PARTS[0 if node.guarded else 1 if not revealing else 2 if expected else 3])
+        parts[step] = 0 if node.guarded else 1 if not revealing else 2 if expected else 3
         likelihoods.append(
             table.likelihoods[:, int(np.flatnonzero(table.outputs == release.cell)[0])]
         )
-    fixes = np.array([cell is not None for cell in city.people[case.who].fixes(case.day, 2)])
     steps = np.arange(len(fixes))
     inside = event_steps(case.event)
     far = fixes & ((steps < inside[0] - FAR) | (steps > inside[-1] + FAR))
-    alone = np.einsum("lo,lo->l", mechanism.emission(), city.apart)[known.path]
+    uncalibrated = np.einsum("lo,lo->l", mechanism.emission(), city.apart)[known.path]
     constant = city.apart[known.path, known.constant]
-    told = leakage_by_model(known.models, {"event": case.event}, likelihoods, priors=known.priors)
-    kinds = {"released": np.array(errors), "constant": constant, "alone": alone}
+    leakage = leakage_by_model(
+        known.models, {"event": case.event}, likelihoods, priors=known.priors
+    )
+    kinds = {"released": errors, "constant": constant, "uncalibrated": uncalibrated}
     return {
         **row,
         **{name: round(float(each[fixes].sum()), 3) for name, each in kinds.items()},
         **{f"far_{name}": round(float(each[far].sum()), 3) for name, each in kinds.items()},
         "fixes": int(fixes.sum()),
         "parts": {
-            name: [int(some.sum()), round(float(np.array(errors)[some].sum()), 3)]
-            for name in PARTS
-            for some in [fixes & (np.array(parts) == name)]
+            name: [int(some.sum()), round(float(errors[some].sum()), 3)]
+            for number, name in enumerate(PARTS)
+            for some in [fixes & (parts == number)]
         },
-        "leakage": {name: round(each["event"], 3) for name, each in told.items()},
-        "pinned": round(float(np.mean([bool((each == each[0]).all()) for each in likelihoods])), 3),
+        "leakage": {name: round(each["event"], 3) for name, each in leakage.items()},
         "cpu_ms": round(float(np.median(cpu[2:])), 2),
     }
 
@@ -498,7 +505,7 @@ def summary(line: Line, rows: list[Row]) -> dict[str, Any]:
     people = sorted({row["who"] for row in kept})
     mine = [[row for row in kept if row["who"] == who] for who in people]
     each = [total("released", some) / total("constant", some) for some in mine]
-    told = {
+    leakage = {
         name: [row["leakage"][name] for row in kept if name in row["leakage"]]
         for name in kept[0]["leakage"]
     }
@@ -513,8 +520,8 @@ def summary(line: Line, rows: list[Row]) -> dict[str, Any]:
             float(np.mean([row["released"] / row["constant"] for row in kept])), 3
         ),
         "sums_over_constant": round(total("released", kept) / total("constant", kept), 3),
-        "far_over_alone": round(
-            total("far_released", kept) / max(total("far_alone", kept), 1e-9), 3
+        "far_over_uncalibrated": round(
+            total("far_released", kept) / max(total("far_uncalibrated", kept), 1e-9), 3
         ),
         "by_kind": {
             kind: round(
@@ -528,7 +535,7 @@ def summary(line: Line, rows: list[Row]) -> dict[str, Any]:
         "streams_in_parts": sum("parts" in row for row in kept),
         "leakage": {
             name: [round(float(np.percentile(found, part)), 2) for part in (50, 90, 100)]
-            for name, found in told.items()
+            for name, found in leakage.items()
         },
         "cpu_ms": round(float(np.median([row["cpu_ms"] for row in kept])), 1),
     }
