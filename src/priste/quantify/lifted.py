@@ -413,6 +413,21 @@ class ForwardOperator:
             self._candidates = self.predicted().through(weigh, rescale=False, by_blocks=True)
         return self._candidates
 
+    def candidate_rows(
+        self, backward: BackwardVectors, columns: Likelihood
+    ) -> tuple[Floats, Integers, bool]:
+        """Return b for likelihoods (cells, k) of the next release, by row as :class:`ScaledRows`.
+
+        After the event worlds are added up once each has one number, which spares H.
+        """
+        vectors = backward.at(self.absorbed)
+        if vectors.shape[2] > 1 or self._candidates is not None:
+            rows = self.candidates(backward)
+            return rows.times_power(columns.exponent).by_row(columns.values)
+        likelihoods = self._chain.on_states(columns.values.T, self.absorbed).T
+        rows = self.predicted().times_power(columns.exponent)
+        return rows.by_row(likelihoods, vectors[:, :, 0])
+
 
 def replay(
     chain: LiftedChain,

@@ -347,7 +347,7 @@ class ModelStream:
         """Return a and b if the next observation were one of k columns (cells, k)."""
         candidates = columns.values
         if self.goes_forward(candidates.shape[1], candidates=True):
-            joint = self.operator().times_power(columns.exponent).by_row(candidates)
+            joint = self._caught_up().candidate_rows(self.backward, columns)
         else:
             lines = Likelihood(np.ascontiguousarray(candidates.T), columns.exponent)
             joint = to_shared_exponent(*self._replayed_rows(lines))

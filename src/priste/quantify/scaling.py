@@ -295,19 +295,23 @@ class ScaledRows:
         mantissa, exponent = entries_of([Band(each, b.exponent) for each, b in pairs])
         return mantissa, np.where(mantissa > 0.0, exponent, 0)
 
-    def by_row(self, columns: Floats | None = None) -> tuple[Floats, Integers, bool]:
+    def by_row(
+        self, columns: Floats | None = None, sums: Floats | None = None
+    ) -> tuple[Floats, Integers, bool]:
         """Return :meth:`entries` with one power of two per row, as :func:`to_shared_exponent`.
 
-        With ``columns`` (n, k), floats >= 0, of the rows times them along the last axis. One band,
-        which is nearly always, needs one multiplication per number.
+        With ``columns`` (n, k), floats >= 0, of the rows times them along the last axis. With
+        ``sums`` (q, p) of 0 and 1 too, the p numbers on the axis before are then added to q. One
+        band, which is nearly always, needs one multiplication per number.
         """
-        if len(self.bands) > 1 and columns is not None:
-            products = [Band(band.times(columns), band.exponent) for band in self.bands]
-            return to_shared_exponent(*ScaledRows(tuple(products)).entries())
-        if len(self.bands) > 1:
+        if columns is None and len(self.bands) > 1:
             return self._by_row_of_several()
-        band = self.bands[0]
-        values = band.values if columns is None else band.times(columns)
+        parts = [self._times(band, columns, sums) for band in self.bands]
+        if len(parts) > 1:
+            products = zip(parts, self.bands, strict=True)
+            added = ScaledRows(tuple(Band(each, band.exponent) for each, band in products))
+            return to_shared_exponent(*added.entries())
+        band, values = self.bands[0], parts[0]
         top = values.max(axis=tuple(range(1, values.ndim)))
         shift = np.frexp(top)[1]
         down = np.ldexp(1.0, -shift)
@@ -318,6 +322,13 @@ class ScaledRows:
         scaled = np.multiply(values, _per_row(down, values), out=own)
         lost = positive is not None and bool((positive & (scaled < LEAST_NORMAL)).any())
         return scaled, np.where(top > 0.0, band.exponent + shift, 0), lost
+
+    @staticmethod
+    def _times(band: Band | SparseBand, columns: Floats | None, sums: Floats | None) -> Floats:
+        if columns is None:
+            return band.values
+        products = band.times(columns)
+        return products if sums is None else np.matmul(sums, products)
 
     def _by_row_of_several(self) -> tuple[Floats, Integers, bool]:
         """Return :meth:`by_row` where there are several bands, a few rows at a time.
