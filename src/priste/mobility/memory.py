@@ -85,7 +85,7 @@ def expected_moves(
         for begin in range(0, len(pairs), _BATCH):
             sources, targets = np.array(pairs[begin : begin + _BATCH]).T
             _add_expected(found, sources, targets, phases, matrices)
-    return found.round(_DIGITS)
+    return np.round(found, _DIGITS, out=found)
 
 
 def _add_expected(
@@ -205,8 +205,11 @@ class PopulationChoice:
         found = population_transitions(grid, tally_of(grid, moves, phases), self.shrinkage)
         for _ in range(ROUNDS if grid.size <= DENSE_LIMIT else 0):
             known = (cells for person in sequences for cells in person)
-            counts = expected_moves(known, phases, [each.toarray() for each in found])
-            found = population_transitions(grid, tally_of_counts(counts), self.shrinkage)
+            matrices = [each.toarray() for each in found]
+            del found  # each of these lists may take many megabytes
+            tally = tally_of_counts(expected_moves(known, phases, matrices))
+            del matrices
+            found = population_transitions(grid, tally, self.shrinkage)
         repeating = found if len(found) == 1 else tuple(found[phase] for phase in self.phases)
         return MarkovModel(grid, Schedule((), repeating, cyclic=True))
 

@@ -103,11 +103,14 @@ def tally_of(grid: Grid, moves: Moves, phase_of_step: IntArray) -> Tally:
 
 def tally_of_counts(counts: FloatArray) -> Tally:
     """Read counts (phases, m, m), which may be fractions, as a tally."""
-    going = counts.copy()
-    cells = np.arange(counts.shape[1])
-    going[:, cells, cells] = 0.0
-    moves = tuple(sparse.csr_array(phase) for phase in going)
-    return Tally(counts[:, cells, cells], going.sum(axis=2), moves)
+    stays, leaves, moves = [], [], []
+    for phase in counts:  # one at a time: all of them are many megabytes
+        going = phase.copy()
+        np.fill_diagonal(going, 0.0)
+        stays.append(phase.diagonal())
+        leaves.append(going.sum(axis=1))
+        moves.append(sparse.csr_array(going))
+    return Tally(np.array(stays), np.array(leaves), tuple(moves))
 
 
 def stay_shares(tally: Tally, strength: float, by_phase: float) -> FloatArray:
