@@ -188,11 +188,11 @@ class Worker:
     def __init__(self, work: bytes) -> None:
         for left in reversed(range(TRIES)):
             self.pipe, theirs = _CONTEXT.Pipe()
-            self._process = _CONTEXT.Process(target=_run_jobs, args=(theirs, work), daemon=True)
+            self._process = _CONTEXT.Process(target=_run_jobs, args=(theirs,), daemon=True)
             with theirs, _for_new_processes():
                 try:
                     self._process.start()
-                    return
+                    break
                 except (EOFError, OSError):  # the fork server died; the next try starts another
                     self.pipe.close()
                     if not left:
@@ -202,6 +202,7 @@ class Worker:
                             hint="Run the same command again where there is more memory.",
                         ) from None
             time.sleep(RETRY_AFTER)
+        self.begin(work)  # an argument of the process would be kept for as long as it runs
 
     def begin(self, job: Any) -> None:
         """Send a job; that the worker is dead is reported by :meth:`receive`."""
@@ -303,7 +304,7 @@ def report(value: Any = None) -> None:
             _to_parent.send((Message.REPORTED, value))
 
 
-def _run_jobs(pipe: Connection, work: bytes) -> NoReturn:
+def _run_jobs(pipe: Connection) -> NoReturn:
     """Do one job after the other until the pipe ends."""
     global _to_parent
     _to_parent = pipe
@@ -314,11 +315,13 @@ def _run_jobs(pipe: Connection, work: bytes) -> NoReturn:
     jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(pipe, jobs), daemon=True).start()
     perform: Callable[[Any], Any] | None = None
+    work = jobs.get()
     try:
         while True:
             job = jobs.get()
             try:
-                perform = perform or pickle.loads(work)
+                if perform is None:
+                    perform, work = pickle.loads(work), b""
                 answer: tuple[Message, Any] = Message.DONE, perform(job)
             except Cancelled as end:
                 answer = Message.CANCELLED, end
