@@ -7,6 +7,7 @@ all of them give the same bytes. :mod:`priste.batch.cluster` is one more, on man
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -137,7 +138,7 @@ def pool_of(workers: int) -> Engine:
     def run(work: Work, jobs: Iterable[Job], on_done: OnTold) -> Iterator[Made]:
         deadly: list[Job] = []
         for _, made in pools.finished(
-            work,
+            _WithoutPandas(work),
             jobs,
             workers=workers,
             on_done=on_done,
@@ -164,6 +165,36 @@ def _one_by_one(work: Work, job: Job, on_done: OnTold) -> Made:
     ):
         found[number] = outcomes
     return Made.of(job, [each for number in sorted(found) for each in found[number]])
+
+
+@dataclass(frozen=True)
+class _WithoutPandas:
+    """Work in which Arrow finds no pandas.
+
+    Where pandas is installed, Arrow loads it to see whether arrays are of it: 40 MB and half a
+    second for each worker. It looks once in a process. Others who look for pandas find it.
+    """
+
+    work: Work
+
+    def __call__(self, job: Job) -> Made:
+        import pyarrow as pa
+
+        sys.meta_path.insert(0, _NoPandas)
+        try:
+            pa.array([0])
+        finally:
+            sys.meta_path.remove(_NoPandas)
+        return self.work(job)
+
+
+class _NoPandas:
+    """Says that pandas is missing, and nothing of other modules."""
+
+    @classmethod
+    def find_spec(cls, fullname: str, path: object, target: object = None) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError(name=fullname)
 
 
 def load() -> None:
