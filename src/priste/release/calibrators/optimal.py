@@ -72,10 +72,12 @@ WORK = 3_000
 ROUNDS = 4
 """How often violated priors are added to the programme, which is then solved again."""
 
-MOST_SOURCES = 40
-"""How many sources the programme may split; the likeliest, ..."""
+MOST_SOURCES = 100
+"""How many sources the programme may split; the likeliest, ...
 
-LIKELY_SHARE = 0.999
+With 40, people in cells that the models hardly expect were released far from where they were."""
+
+LIKELY_SHARE = 0.9999
 """... or fewer, where fewer have this probability together."""
 
 LEAST_SHARE = 0.901
@@ -84,7 +86,7 @@ LEAST_SHARE = 0.901
 No number of equally likely sources has just this share, so it does not hang on a last bit.
 """
 
-NEAREST = 4
+NEAREST = 8
 """To how many of its cheapest targets, and of the likeliest, each source may be sent."""
 
 SLACK = 1e-6
