@@ -1,6 +1,7 @@
 """Each command, run as people run it: its words, its JSON, its exit codes and its files."""
 
 import json
+import math
 import os
 import re
 import stat
@@ -531,6 +532,21 @@ def test_the_demo_keeps_its_guarantee_in_an_own_folder(
     words = priste("demo", "--folder", folder).stdout
     assert max(len(line) for line in words.splitlines() if str(folder) not in line) <= 80
     assert "What it costs" in words
+
+
+def test_the_readme_shows_the_figures_of_the_demo(tmp_path: Path) -> None:
+    """The odds and the table of metres in README are those of the demo, as it rounds them."""
+    found = told("demo", "--folder", tmp_path / "demo-output")
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    odds = [f"{math.exp(each['with_priste']['max']):.2f}" for each in found["events"].values()]
+    assert f"The releases of priste move them by {' and '.join(odds)}." in readme
+    for way, cells in re.findall(
+        r"^\| (with priste|uncalibrated|constant)[^|]*\|([^|]*\|[^|]*\|[^|]*)\|$", readme, re.M
+    ):
+        name = {"constant": "constant_point"}.get(way, way.replace(" ", "_"))
+        metres = [found["metres"][name][where] for where in ("everywhere", "far", "near")]
+        shown = [f"{m / 1000:.1f} km" if m > 999 else f"{round(m, -1):.0f} m" for m in metres]
+        assert [each.strip() for each in cells.split("|")] == shown
 
 
 def test_the_demo_never_writes_among_other_files(tmp_path: Path) -> None:
