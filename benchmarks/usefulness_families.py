@@ -104,8 +104,8 @@ FRESH = (
     "010", "012", "029", "046", "055", "058", "061", "073", "075", "081", "083", "089", "101",
     "103", "110", "112", "113", "115", "122", "135", "140", "141", "147", "155", "169", "174",
 )  # fmt: skip
-"""``--known-quarters 8``, and only people with five such days or more. The number of sources and the
-shares of the bound were chosen with the figures of all groups so far in view."""
+"""``--known-quarters 8``, and only people with five such days or more. The size of the programme
+and the shares of the bound were chosen with the figures of all groups so far in view."""
 
 LAST = (
     "006", "059", "074", "091", "095", "097", "111", "114", "139", "145", "154", "181",
@@ -188,6 +188,7 @@ LINES = [
     Line("home + own + roaming, pad 0", ALL, pad=0),
     Line("home + own + roaming, pad 2 h", ALL, pad=2 * PER_HOUR),
     Line("home + own + roaming, every step", ALL, every_step=True),
+    Line("home + own + roaming, ε = 0.5", ALL, guarantee=0.5),
     Line("home + own + roaming, upwards", ALL, guarantee=OddsBound(1.0, math.inf)),
     Line("home, upwards", guarantee=OddsBound(1.0, math.inf)),
     Line("home, guarded hours only", guarantee=UNBOUNDED),

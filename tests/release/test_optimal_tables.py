@@ -43,7 +43,9 @@ from priste.release.calibrators.best_guess import (
     merged_outputs,
 )
 from priste.release.calibrators.optimal import (
-    MOST_SOURCES,
+    ONE_MODEL,
+    SEVERAL_MODELS,
+    Size,
     _groups,
     _none_passes,
     _unmixed,
@@ -242,19 +244,20 @@ def test_guesses_are_nearly_as_good_as_if_every_cell_were_one(
     )
 
 
+@pytest.mark.parametrize("size", [ONE_MODEL, SEVERAL_MODELS])
 @pytest.mark.parametrize("spread", [0.3, 2.0, 60.0])
-def test_groups_are_of_all_sources(spread: float) -> None:
+def test_groups_are_of_all_sources(spread: float, size: Size) -> None:
     """Every source is released exactly or in a group; those of a rectangle have one best guess."""
     grid = Grid(rows=12, columns=12, cell_size=1.0)
     mech, costs = PlanarLaplace(grid, 2.0), Costs("distance", "the test")
     people = np.exp(-costs.matrix(mech)[40] / spread)
     sources = merged_outputs(mech, people / people.sum(), costs)
     passing = np.arange(len(sources.mass)) % 3 == 0
-    groups, guesses, exact = _groups(mech, sources, sources.mass, lambda some: passing[some])
+    groups, guesses, exact = _groups(mech, sources, sources.mass, lambda some: passing[some], size)
     assert ((groups.members.sum(axis=1) == 1.0) != np.isin(np.arange(len(passing)), exact)).all()
-    assert groups.members.shape[1] == len(guesses) <= MOST_SOURCES + 1
+    assert groups.members.shape[1] == len(guesses) <= size.sources + 1
     assert passing[exact].all()
-    groups, _, exact = _groups(mech, sources, sources.mass, _none_passes)
+    groups, _, exact = _groups(mech, sources, sources.mass, _none_passes, size)
     assert len(exact) == 0
     assert (groups.members.sum(axis=1) == 1.0).all()
     if spread == 60.0:

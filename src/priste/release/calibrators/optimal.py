@@ -72,22 +72,31 @@ WORK = 3_000
 ROUNDS = 4
 """How often violated priors are added to the programme, which is then solved again."""
 
-MOST_SOURCES = 100
-"""How many sources the programme may split; the likeliest, ...
 
-With 40, people in cells that the models hardly expect were released far from where they were."""
+@dataclass(frozen=True)
+class Size:
+    """How large the programme of a step may be.
 
-LIKELY_SHARE = 0.9999
-"""... or fewer, where fewer have this probability together."""
+    It splits ``sources`` sources at most, the likeliest, or fewer where fewer have the probability
+    ``share`` together. Each may be sent to so many of its cheapest targets, and of the likeliest
+    (``nearest``).
+    """
+
+    sources: int
+    share: float
+    nearest: int
+
+
+ONE_MODEL, SEVERAL_MODELS = Size(40, 0.999, 4), Size(100, 0.9999, 8)
+"""People whom one of several models expects in a cell are hardly expected there by the others. In
+small programmes they were released with people far away. With one model the larger size took twice
+the time and saved 3 % of the error (``benchmarks.usefulness_families``, ``benchmarks.waiting``)."""
 
 LEAST_SHARE = 0.901
-"""If they have less than this, it splits this many groups of all sources instead.
+"""If so many sources have less than this, the programme splits as many groups of all sources.
 
 No number of equally likely sources has just this share, so it does not hang on a last bit.
 """
-
-NEAREST = 8
-"""To how many of its cheapest targets, and of the likeliest, each source may be sent."""
 
 SLACK = 1e-6
 """By how much, relatively, a population may be worse off than with a constant: rounding only."""
@@ -268,10 +277,13 @@ class Optimal:
             single = np.eye(len(merged.mass))[:, some]
             return np.asarray(np.all([event.keeps(single) for event in affected], axis=0))
 
+        size = SEVERAL_MODELS if len(state.terms.models) > 1 else ONE_MODEL
         weights = np.mean([merged.mass, *(each.mass for each in affected)], axis=0)
         for released_exactly in (passes, _none_passes):
-            groups, own, exact = _groups(state.mechanism, merged, weights, released_exactly)
-            remap, places = self._solved(merged, affected, groups, own, by_population, fixed)
+            groups, own, exact = _groups(state.mechanism, merged, weights, released_exactly, size)
+            remap, places = self._solved(
+                merged, affected, groups, own, by_population, fixed, size.nearest
+            )
             if remap is not None or not exact.size:
                 break
         if remap is None:
@@ -294,18 +306,19 @@ class Optimal:
         guesses: Integers,
         by_population: list[CostsToPeople],
         fixed: int,
+        most: int,
     ) -> tuple[Floats | None, Integers]:
         """Solve the programme of these groups; return the remap and its targets' places."""
         fixed_target = int(np.flatnonzero(merged.targets == fixed)[0])
         places = np.union1d(guesses, [merged.constant, fixed_target])
         costs = groups.costs(places) / merged.constant_cost
         arcs = np.zeros(costs.shape, dtype=bool)
-        nearest = min(NEAREST, len(places))
+        nearest = min(most, len(places))
         cheap = np.argpartition(separated(costs), nearest - 1, axis=1)[:, :nearest]
         arcs[np.arange(len(costs))[:, None], cheap] = True
         own = np.searchsorted(places, guesses)
         arcs[np.arange(len(own)), own] = True
-        arcs[:, own[:NEAREST]] = True
+        arcs[:, own[:most]] = True
         fixed_place = int(np.searchsorted(places, fixed_target))
         arcs[:, [int(np.searchsorted(places, merged.constant)), fixed_place]] = True
         grouped = [event.grouped(groups) for event in affected]
@@ -433,6 +446,7 @@ def _groups(
     merged: MergedOutputs,
     weights: Floats,
     released_exactly: Callable[[Integers], Booleans],
+    size: Size,
 ) -> tuple[Groups, Integers, Integers]:
     """Return groups of sources, their guesses, and the sources released exactly.
 
@@ -445,11 +459,11 @@ def _groups(
     order = np.argsort(separated(-weights), kind="stable")
     everything = float(weights.sum())
     likeliest = np.cumsum(weights[order])
-    if likeliest[:MOST_SOURCES][-1] < LEAST_SHARE * everything and has_cells(mechanism):
-        groups = _by_rectangle(mechanism.grid, merged)
+    if likeliest[: size.sources][-1] < LEAST_SHARE * everything and has_cells(mechanism):
+        groups = _by_rectangle(mechanism.grid, merged, size.sources)
         return groups, separated(groups.costs()).argmin(axis=1), order[:0]
-    enough = int(np.searchsorted(likeliest, LIKELY_SHARE * everything)) + 1
-    chosen, rest = np.split(order, [min(enough, MOST_SOURCES)])
+    enough = int(np.searchsorted(likeliest, size.share * everything)) + 1
+    chosen, rest = np.split(order, [min(enough, size.sources)])
     is_exact = released_exactly(rest)
     pooled, exact = rest[~is_exact], rest[is_exact]
     members = np.zeros((len(order), len(chosen) + (len(pooled) > 0)))
@@ -460,12 +474,12 @@ def _groups(
     return Groups(members, merged), guesses, exact
 
 
-def _by_rectangle(grid: Grid, merged: MergedOutputs) -> Groups:
+def _by_rectangle(grid: Grid, merged: MergedOutputs, most: int) -> Groups:
     """Return the groups of those with guesses in one rectangle, the likeliest first."""
     cells = merged.targets[merged.own]
     mass = np.zeros(grid.size)
     mass[cells] = merged.mass
-    rectangle = labels_of(grid, likely_rectangles(grid, mass, MOST_SOURCES))[cells]
+    rectangle = labels_of(grid, likely_rectangles(grid, mass, most))[cells]
     members = (rectangle[:, None] == np.unique(rectangle)).astype(np.float64)
     order = np.argsort(separated(-(merged.mass @ members)), kind="stable")
     return Groups(members[:, order], merged)
