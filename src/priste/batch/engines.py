@@ -180,14 +180,21 @@ class _WithoutPandas:
     def __call__(self, job: Job) -> Made:
         import pyarrow as pa
 
-        if "pandas" in sys.modules:
-            return self.work(job)
-        sys.modules["pandas"] = None  # type: ignore[assignment]  # an import now says it is missing
+        sys.meta_path.insert(0, _NoPandas)
         try:
             pa.array([0])
         finally:
-            del sys.modules["pandas"]
+            sys.meta_path.remove(_NoPandas)
         return self.work(job)
+
+
+class _NoPandas:
+    """Says that pandas is missing, and nothing of other modules."""
+
+    @classmethod
+    def find_spec(cls, fullname: str, path: object, target: object = None) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError(name=fullname)
 
 
 def load() -> None:
