@@ -268,20 +268,21 @@ def sniped(
     found = []
     for direction, sign in (("for", 1.0), ("against", -1.0)):
         scores, labels = sign * chosen[0], chosen[1] if sign > 0 else ~chosen[1]
-        threshold = float(np.quantile(scores[~labels], 1 - max(SNIPED, 2 / (~labels).sum())))
+        others = scores[~labels]
+        threshold = float(np.quantile(others, max(0.0, 1 - max(SNIPED, 2 / len(others)))))
         scores, labels = sign * tried[0], tried[1] if sign > 0 else ~tried[1]
         hits = scores >= threshold
         inside, outside = int((hits & labels).sum()), int((hits & ~labels).sum())
-        count, others = int(labels.sum()), int((~labels).sum())
-        low, high = limits(inside, count)[0], limits(outside, others)[1]
+        count, without = int(labels.sum()), int((~labels).sum())
+        low, high = limits(inside, count)[0], limits(outside, without)[1]
         found.append(
             Found(
                 name,
                 area(*tried),
                 direction,
                 inside / count,
-                outside / others,
-                math.log(max(inside, 0.5) / count / (max(outside, 0.5) / others)),
+                outside / without,
+                math.log(max(inside, 0.5) / count / (max(outside, 0.5) / without)),
                 max(0.0, math.log(low / high)) if low > 0 else 0.0,
                 len(labels),
                 trained,
