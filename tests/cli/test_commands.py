@@ -540,9 +540,11 @@ def test_the_readme_shows_the_figures_of_the_demo(tmp_path: Path) -> None:
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     odds = [f"{math.exp(each['with_priste']['max']):.2f}" for each in found["events"].values()]
     assert f"The releases of priste move them by {' and '.join(odds)}." in readme
-    for way, cells in re.findall(
+    rows = re.findall(
         r"^\| (with priste|uncalibrated|constant)[^|]*\|([^|]*\|[^|]*\|[^|]*)\|$", readme, re.M
-    ):
+    )
+    assert len(rows) == len(found["metres"])
+    for way, cells in rows:
         name = {"constant": "constant_point"}.get(way, way.replace(" ", "_"))
         metres = [found["metres"][name][where] for where in ("everywhere", "far", "near")]
         shown = [f"{m / 1000:.1f} km" if m > 999 else f"{round(m, -1):.0f} m" for m in metres]

@@ -42,7 +42,8 @@ LARGEST_STEP = 0.5
 """The share of what may be used up by now, and is left, that one step may use up, ...
 
 A first release that reveals little hardly narrows down where a person is. With 0.1, many streams
-released a constant for hours, and used half of their bound (``benchmarks.usefulness_families``)."""
+released a constant for hours, and used half of their bound (``benchmarks.usefulness_families``).
+More is also revealed to adversaries outside the class (``benchmarks.redteam``)."""
 
 LEAST_STEP = 0.01
 """... or this share of what is left of the bound itself, if that is more.
